@@ -29,13 +29,12 @@ from conceptor.paper.dialogue import (
     RANDOM,
     Run,
     Study,
-    Trial,
     compare_dialogue,
     dialogue_tables,
 )
 from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.tables import paper_tables
-from conceptor.paper.tracker import TrackerOptions
+from conceptor.paper.tracker import TrackerOptions, Trial
 from conceptor.paper.woz import JOINT, SLOTS, load_corpus
 from conceptor.report.tables import markdown
 
@@ -61,7 +60,7 @@ PLANS = {
     "published": Plan(
         "published training",
         1,
-        TrackerOptions(confirm="inert", start="original", rate=0.001, epochs=400, patience=400),
+        TrackerOptions(published=True, rate=0.001, epochs=400, patience=400),
     ),
 }
 

@@ -140,7 +140,7 @@ def test_objects(words, X, expected, make):
 
 
 def test_the_estimator(X, expected):
-    same_directions(conceptor.estimator("cn").set_params(weights="zipf").fit(X).map_, expected)
+    same_directions(conceptor.ConceptorNegation(weights="zipf").fit(X).map_, expected)
 
 
 def page_map(path, method):

@@ -21,9 +21,11 @@ from conceptor import estimator as make
 from conceptor.base.errors import InvalidInputError
 from conceptor.estimators import SpectralPostprocessor
 from conceptor.methods import METHODS, Method
+from conceptor.weights import rank_weights
 from tests.strategies import apertures, rotation, seeds
 
-EVERY = [make(name) for name in METHODS if name not in ("original", "cn-paper", "zipf-whitening")]
+LEFT_OUT = ("original", "cn", "cn-paper", "zipf-whitening")
+EVERY = [ConceptorNegation(), *(make(name) for name in METHODS if name not in LEFT_OUT)]
 every_estimator = pytest.mark.parametrize("estimator", EVERY, ids=repr)
 
 
@@ -36,9 +38,17 @@ def test_scikit_learn_s_contract(estimator, check) -> None:
 def test_the_estimator_of_a_method_has_its_map(name, vectors) -> None:
     method = Method.parse(name)
     moments = Moments.from_vectors(vectors, unit=method.unit)
-    fitted = make(name).fit(vectors)
+    fitted = make(name).fit(vectors, sample_weight=np.ones(len(vectors)))
     np.testing.assert_array_equal(fitted.map_.matrix, method.solve(moments).map.matrix)
     assert fitted.map_.unit == method.unit
+
+
+@pytest.mark.parametrize("name", ["cn", "zipf-whitening"])
+def test_a_method_of_frequencies_warns_without_them(name, vectors) -> None:
+    with pytest.warns(UserWarning, match="pass frequencies as sample_weight"):
+        equal = make(name).fit(vectors)
+    by_rank = make(name).fit(vectors, sample_weight=rank_weights(0, len(vectors)))
+    assert not np.allclose(equal.map_.matrix, by_rank.map_.matrix)
 
 
 def test_parameters_are_kept_by_the_named_estimators() -> None:

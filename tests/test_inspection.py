@@ -16,6 +16,7 @@ from conceptor.inspection import (
     predict,
     read_record,
 )
+from conceptor.postprocessing import postprocess
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.weights import rank_weights
 
@@ -75,12 +76,12 @@ def test_measures_before_and_after_are_their_definitions(many):
     assert (found.count, found.dimension, found.weights) == (20_000, 7, "zipf")
     assert found.aperture == pytest.approx(negation.aperture_)
     assert found.quota == pytest.approx(1 - negation.gate_.mean())
+    lengths = np.linalg.norm(many, axis=1)
+    assert found.before.norms == pytest.approx((lengths.mean(), lengths.min(), lengths.max()))
     logs = np.log(rank_weights(0, 20_000))
     for side, Y in ((found.before, many), (found.after, negation.transform(many))):
         assert side.partition_ratio == pytest.approx(direct_partition_ratio(Y))
         assert side.isoscore == pytest.approx(direct_isoscore(Y))
-        lengths = np.linalg.norm(Y, axis=1)
-        assert side.norms == pytest.approx((lengths.mean(), lengths.min(), lengths.max()))
         values, directions = np.linalg.eigh(Y.T @ Y)
         shares = values[::-1] / values.sum()
         assert side.eigenvalues == pytest.approx(shares[:5])
@@ -137,7 +138,10 @@ def test_shared_directions_are_described(rng):
     even = rng.standard_normal((3000, 10))
     common = even + np.linspace(6, 2, 3000)[:, None] * np.ones(10)
     found = inspect(named(common))
-    assert f"follow word frequency (up to |r| = {found.before.frequency[0]:.2f})" in found.advice
+    assert (
+        f"direction 1 follows word frequency (|r| = {found.before.frequency[0]:.2f})"
+        in found.advice
+    )
     assert max(map(abs, found.before.frequency)) > 0.8
     few = inspect(named(rng.standard_normal((12, 6)) + 3))  # it may be chance
     assert max(map(abs, few.before.frequency)) > 0.2
@@ -273,3 +277,15 @@ def test_predictions_in_words():
         "Measure it with compare."
     )
     assert describe({"d": none}) == describe({})
+
+
+def test_lengths_after_are_those_of_the_file(tmp_path, many):
+    """`cn` shortens frequent words, and the statistics show the vectors that are written."""
+    words, _ = named(many)
+    source = tmp_path / "many.npy"
+    write_vectors(source, [(words, many)])
+    postprocess(source, tmp_path / "better.npy")
+    lengths = np.linalg.norm(np.load(tmp_path / "better.npy"), axis=1)
+    after = inspect(source).after.norms
+    assert after == pytest.approx((lengths.mean(), lengths.min(), lengths.max()), rel=1e-5)
+    assert lengths.min() < lengths.max() / 5

@@ -139,7 +139,7 @@ def test_without_frequencies_lengths_are_one(words, X):
 def test_rows_without_words_have_no_lengths(X):
     better, report = conceptor.improve(X, "cn", return_report=True)
     assert report.lengths == "unit"
-    expected = conceptor.estimator("cn").fit(X).transform(X)
+    expected = conceptor.ConceptorNegation().fit(X).transform(X)
     np.testing.assert_allclose(better, expected, rtol=1e-5, atol=1e-6)
 
 

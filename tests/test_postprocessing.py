@@ -240,3 +240,10 @@ def test_threads_side_by_side_leave_blas_as_it_was(source, tmp_path):
     finally:
         limits.restore_original_limits()
         release_blas()
+
+
+def test_renormalization_leaves_variance(tmp_path, rng):
+    source = tmp_path / "texts.npy"
+    np.save(source, rng.standard_normal((200, 8)).astype(np.float32) + 1)
+    report = postprocess(source, tmp_path / "better.npy", "renormalization")
+    assert not [remark for remark in report.remarks if "variance" in remark]

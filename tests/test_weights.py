@@ -199,3 +199,9 @@ def test_a_missing_file_is_reported_with_the_other_choices(tmp_path):
         parse_weights(str(tmp_path / "nothing"))
     with pytest.raises(InvalidInputError, match=r"no such file \(and not top:N"):
         parse_weights(vocabulary=str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize("count", [-1, float("nan"), float("inf")])
+def test_counts_of_a_mapping_are_checked(count):
+    with pytest.raises(InvalidInputError, match="the count of 'of' must be"):
+        parse_weights({"the": 2, "of": count})

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -23,7 +24,7 @@ from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import Array, Float64, as_matrix
 from conceptor.base.errors import InvalidInputError
-from conceptor.methods import METHODS, Lengths, Method, Solution
+from conceptor.methods import METHODS, Lengths, Method, Solution, Words
 from conceptor.weights import rank_weights
 
 
@@ -57,6 +58,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     """
 
     moments_: Moments
+    # Whether the user chose how rows count, so that equal weights need no warning.
+    _chooses_weights = False
 
     def __init__(self, method: str = "cn-paper") -> None:
         self.method = method
@@ -99,6 +102,13 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         matrix = validate_data(
             self, X, reset=not hasattr(self, "moments_"), ensure_all_finite=False
         )
+        if sample_weight is None and method.words is Words.USAGE and not self._chooses_weights:
+            warnings.warn(
+                f"{method.name} weights words by their frequency, but every row counts once here; "
+                "pass frequencies as sample_weight, such as rank_weights(0, len(X)) of "
+                "conceptor.weights for rows sorted by frequency",
+                stacklevel=3,
+            )
         more = Moments.from_vectors(matrix, sample_weight, unit=method.unit)
         self.__dict__.pop("_solution", None)
         before = getattr(self, "moments_", None)
@@ -189,7 +199,8 @@ class ConceptorNegation(SpectralPostprocessor):
     ----------
     aperture : float or "auto", default="auto"
         α ≥ 0, on the scale of the vectors. 0 changes nothing, ∞ removes every direction in use.
-        "auto" is the aperture at which the mean eigenvalue λ has ``α² λ = 1``. The paper's is 2.
+        "auto" is the aperture at which the mean eigenvalue λ has ``α² λ = 1``. The paper's 2 is for
+        ``power=1, unit=False``.
     power : float, default=0.5
         The paper uses 1, which makes strong directions weaker than weak ones. The square root
         makes them about equal.
@@ -228,6 +239,8 @@ class ConceptorNegation(SpectralPostprocessor):
     array([[ 0.3,  0.5],
            [ 0.3, -0.5]])
     """
+
+    _chooses_weights = True
 
     def __init__(
         self,
@@ -342,8 +355,8 @@ def estimator(method: str = "cn") -> SpectralPostprocessor:
     Parameters
     ----------
     method : str
-        A method, such as `cn-paper` or `abtt:n_directions=3`. For `zipf-whitening`
-        you get `Whitening`; fit it with word frequencies as `sample_weight`.
+        A method, such as `cn-paper` or `abtt:n_directions=3`. Fit `cn` and `zipf-whitening` with
+        word frequencies as `sample_weight`; without them, `fit` warns that every row counts once.
 
     Examples
     --------
@@ -355,10 +368,10 @@ def estimator(method: str = "cn") -> SpectralPostprocessor:
     chosen = Method.parse(method)
     parameters = chosen.parameters
     lengths = Lengths(parameters.pop("lengths"))
-    if chosen.name in ("cn", "cn-paper"):
+    if chosen.name == "cn-paper":
         return ConceptorNegation(unit=lengths is not Lengths.KEPT, **parameters)
     if chosen.name == "abtt" and lengths is Lengths.KEPT:
         return AllButTheTop(**parameters)
-    if chosen.name in ("whitening", "zipf-whitening") and lengths is Lengths.KEPT:
+    if chosen.name == "whitening" and lengths is Lengths.KEPT:
         return Whitening(**parameters)
     return SpectralPostprocessor(str(chosen))

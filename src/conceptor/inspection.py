@@ -25,7 +25,7 @@ from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.fit import EVEN_ENOUGH, FitOptions, gather
 from conceptor.integrations.reading import open_rows
-from conceptor.methods import Solution, default_method
+from conceptor.methods import Lengths, Solution, default_method
 from conceptor.report.tables import Cell, Line, Table
 from conceptor.vectors.formats.format import Columns
 from conceptor.vectors.vectors import RowKind, keep, number_chunks
@@ -136,9 +136,9 @@ def describe(predictions: dict[str, Prediction]) -> str:
 
 @dataclass(frozen=True)
 class Side:
-    """Statistics before or after the map; lengths by usage come later and are not included."""
+    """Statistics before or after the method; only the lengths depend on `lengths=usage`."""
 
-    norms: tuple[float, float, float]  # mean, smallest and largest length
+    norms: tuple[float, float, float]  # mean, smallest and largest length, as written
     eigenvalues: list[float]  # the leading ones of the second moment, as shares of the total
     frequency: list[float]  # correlation of these directions with log frequency; empty if unknown
     partition_ratio: float
@@ -253,8 +253,16 @@ def inspect(
     usage = FitOptions(weights).weights_for(method.words, opened, unit=method.unit)
     every, mapped, plain = Weights(), Weights(unit=method.unit), replace(usage, unit=False)
     unit = Weights(unit=True)
-    gathered = gather(opened, dict.fromkeys((every, mapped, usage, plain, unit)), progress=progress)
+    is_text = opened.kind is RowKind.TEXTS
+    shortens = opened.has_words and not is_text and method.lengths is Lengths.USAGE
+    gathered = gather(
+        opened,
+        dict.fromkeys((every, mapped, usage, plain, unit)),
+        usage=usage if shortens else None,
+        progress=progress,
+    )
     types = gathered.of(every)
+    table = (gathered.text.lengths(usage) if gathered.text else None) or {}
     solution = method.solve(gathered.of(usage))
     values, gate = solution.spectrum.values, solution.gate
     # An eigendecomposition of this size is not faster on several processors.
@@ -265,10 +273,10 @@ def inspect(
         )
     for before, words, chunk in number_chunks(opened.chunks()):
         indices, shares = usage.shares(words, before)
-        for view in views:
-            view.add(chunk, indices, shares)
+        factors = np.array([table.get(word, 1.0) for word in words])
+        views[0].add(chunk, indices, shares, np.ones(len(words)))
+        views[1].add(chunk, indices, shares, factors)
     side_before, side_after = (view.side() for view in views)
-    is_text = opened.kind is RowKind.TEXTS
     # For texts, every row counts once, at length 1.
     shared = _spectrum(gathered.of(unit)) if is_text else values
     share = float(shared[0] / (shared.sum() or 1.0))
@@ -324,13 +332,19 @@ class _View:
         self._count, self._total, self._least, self._most = types.count, 0.0, np.inf, 0.0
         self._with_logs: Moments | None = None
 
-    def add(self, rows: Array, which: NDArray[np.int64] | None, weights: Float64 | None) -> None:
+    def add(
+        self,
+        rows: Array,
+        which: NDArray[np.int64] | None,
+        weights: Float64 | None,
+        factors: Float64,
+    ) -> None:
         coordinates = self._coordinates(rows.astype(np.float64))
         for sign, log_sums in zip((1, -1), self._log_partitions, strict=True):
             top = (sign * coordinates).max(axis=0)
             sums = np.exp(sign * coordinates - top).sum(axis=0)
             np.logaddexp(log_sums, top + np.log(sums), out=log_sums)
-        lengths = np.sqrt(np.einsum("ij,ij->i", coordinates, coordinates))
+        lengths = factors * np.sqrt(np.einsum("ij,ij->i", coordinates, coordinates))
         self._total += float(lengths.sum())
         self._least = min(self._least, float(lengths.min()))
         self._most = max(self._most, float(lengths.max()))
@@ -382,10 +396,12 @@ def _find_obstacle(solution: Solution, usage: Weights, *, is_text: bool) -> str:
 def _describe_shared(before: Side, solution: Solution, usage: Weights) -> str:
     """Describe the directions that running text shares, and the variance removed."""
     values, gate, count = solution.spectrum.values, solution.gate, solution.moments.count
-    strongest = max(map(abs, before.frequency), default=0.0)
+    correlations = [abs(each) for each in before.frequency]
+    strongest = max(correlations, default=0.0)
     # A correlation within three standard errors of zero may be due to chance.
     follow = strongest > max(_FOLLOWS, 3 / np.sqrt(count))
-    frequent = f", and the leading ones follow word frequency (up to |r| = {strongest:.2f})"
+    place = correlations.index(strongest) + 1 if correlations else 0
+    frequent = f", and direction {place} follows word frequency (|r| = {strongest:.2f})"
     what = "the words" if usage.kind == "uniform" else "running text"
     half = int(np.searchsorted(values.cumsum(), values.sum() / 2)) + 1
     removed = 1 - gate**2 @ values / values.sum()

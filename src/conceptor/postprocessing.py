@@ -79,12 +79,11 @@ class Report:
             return self
         solution, self.fitted_on = fitted.solution, fitted.weights.description
         self.estimated_on, self.aperture = solution.moments.count, solution.aperture
-        gate, values = solution.gate, solution.spectrum.values
-        if not (gate**2 * values).sum() > _NOTHING * values.sum():
-            self.remarks.append("the method removed all the variance of the vectors")
         self.variance_removed = solution.variance_removed
         if self.variance_removed is not None:
-            self.quota = float((1 - gate).mean())
+            self.quota = float((1 - solution.gate).mean())
+            if self.variance_removed > 1 - _NOTHING:
+                self.remarks.append("the method removed all the variance of the vectors")
         return self
 
     def _repr_html_(self) -> str:

@@ -361,3 +361,42 @@ def test_bad_calls(call, message) -> None:
 def test_only_conceptors_combine(combine, other) -> None:
     with pytest.raises(TypeError):
         combine(Conceptor.identity(2), other)
+
+
+# --- as a value ---------------------------------------------------------------------------------
+
+
+@given(any_conceptor, seeds)
+def test_a_conceptor_applies_itself_and_is_its_matrix(C, seed):
+    X = np.random.default_rng(seed).standard_normal((5, C.dimension))
+    assert close(C(X), X @ C.matrix)
+    assert close(C(X[0]), C(X)[0])
+    assert np.array_equal(np.asarray(C), C.matrix)
+    assert np.asarray(C, dtype=np.float32).dtype == np.float32
+
+
+@given(any_conceptor)
+def test_equal_conceptors_are_equal(C):
+    assert Conceptor.from_matrix(C.matrix) == C
+    assert ~~C == C
+    assert (C == ~C) == close(C, ~C, 1e-8)
+    assert Conceptor.zero(C.dimension + 1) != C
+    assert C.matrix.tolist() != C
+
+
+def test_a_saved_conceptor_comes_back_whole(tmp_path, rng):
+    C = ~Conceptor.from_vectors(rng.standard_normal((50, 6)), 3.0) & Conceptor.identity(6)
+    C.save(tmp_path / "c.safetensors")
+    again = Conceptor.load(tmp_path / "c.safetensors")
+    assert np.array_equal(again.matrix, C.matrix)
+    assert again.aperture == C.aperture
+    (tmp_path / "c.safetensors").write_bytes(b"nothing")
+    with pytest.raises(InvalidInputError, match="not a saved conceptor"):
+        Conceptor.load(tmp_path / "c.safetensors")
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_evidence_does_not_depend_on_length(scale, rng):
+    X = rng.standard_normal((20, 4))
+    C = Conceptor.from_vectors(X, 1.0)
+    assert np.allclose(C.evidence(scale * X), C.evidence(X))

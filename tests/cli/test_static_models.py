@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 def test_from_a_file_to_a_folder(folder):
     pytest.importorskip("bm25s")
-    arguments = ("attach", "store.parquet", "out", "--queries", "q.tsv", "--relevant")
+    arguments = ("attach", "store.parquet", "out", "--questions", "q.tsv", "--relevant")
     done = conceptor(*arguments, "r.tsv", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
@@ -67,11 +67,11 @@ def test_an_array_with_texts_and_lines_for_people(folder):
     ("arguments", "message"),
     [
         (["v.npy"], "name the file with one text per line with --text-file texts.txt"),
-        (["store.parquet", "--queries", "q.tsv"], "--queries and --relevant belong together"),
+        (["store.parquet", "--questions", "q.tsv"], "--questions and --relevant belong together"),
         (["store.parquet", "--text-column", "x"], "x is not a column of text"),
         (["store.parquet", "--id-column", "doc_id"], "--id-column needs --relevant"),
         (
-            ["store.parquet", "--queries", "q.tsv", "--relevant", "wrong.tsv"],
+            ["store.parquet", "--questions", "q.tsv", "--relevant", "wrong.tsv"],
             "wrong.tsv, line 2: there is no document 'd900'",
         ),
         (["store.parquet", "--model", "m/", "--base", "b/"], "both --model and --base"),

@@ -69,3 +69,9 @@ def test_the_command(table, tmp_path):
     data = json.loads(call(*arguments, cwd=tmp_path).stdout)
     expected = most_similar(tmp_path / "v.bin", "w004", ["abtt"], n=3)["abtt"]["w004"]
     assert [one["word"] for one in data["abtt"]["w004"]] == [one.word for one in expected]
+
+
+@pytest.mark.parametrize("prior", [float("nan"), float("inf")])
+def test_a_prior_is_a_number(prior, table):
+    with pytest.raises(InvalidInputError, match="--prior must be a finite number"):
+        most_similar(table, "w250", prior=prior)

@@ -232,6 +232,34 @@ def test_the_slider_moves_everything(page):
     assert "value" not in query(page)
 
 
+def test_dragging_writes_one_address_and_the_label_follows_the_hand(page):
+    """Safari throws after 100 addresses in 30 seconds."""
+    page.evaluate(
+        """() => { window.written = 0; const write = history.replaceState.bind(history);
+          history.replaceState = (...all) => { window.written += 1; write(...all); }; }"""
+    )
+    label = page.evaluate(
+        """() => { const knob = document.getElementById('knob');
+          for (let at = 380; at < 500; at++) { knob.value = at; knob.dispatchEvent(new Event('input')); }
+          const label = document.getElementById('knob-value').textContent;
+          knob.dispatchEvent(new Event('change'));
+          return label; }"""  # noqa: E501
+    )
+    page.wait_for_function("() => new URLSearchParams(location.search).has('value')")
+    assert float(label) == pytest.approx(float(query(page)["value"][0]), rel=0.01)
+    assert page.evaluate("window.written") <= 3
+
+
+def test_a_change_without_an_interval_is_neither_gain_nor_loss(page):
+    assert page.get_attribute("#isotropy dd span:last-child", "class") == "faint"
+
+
+def test_a_slash_focuses_the_search(page):
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "like"
+    assert page.input_value("#like") == ""
+
+
 @pytest.mark.slow
 def test_methods_and_weights_are_switched(page):
     page.select_option("#method", "abtt")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -138,6 +140,24 @@ def test_lancedb(tmp_path):
         open_store(tmp_path / "db", table="missing")
 
 
+def test_a_damaged_lancedb_is_one_line(tmp_path):
+    lancedb = pytest.importorskip("lancedb", reason="needs the lancedb extra")
+    lancedb.connect(tmp_path / "db").create_table("docs", make_table())
+    for file in (tmp_path / "db" / "docs.lance" / "data").iterdir():
+        file.write_bytes(b"nothing")
+    with pytest.raises(InvalidInputError, match="LanceDB cannot read it"):
+        list(open_store(tmp_path / "db").chunks())
+    (tmp_path / "empty" / "docs.lance").mkdir(parents=True)
+    with pytest.raises(InvalidInputError, match="LanceDB cannot read it"):
+        open_store(tmp_path / "empty")
+
+
+def test_postgres_without_its_library(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ConceptorError, match=r"pip install 'conceptor\[postgres\]'"):
+        open_store("postgresql://localhost/none")
+
+
 def test_a_folder_that_is_no_database(tmp_path):
     with pytest.raises(InvalidInputError, match="without LanceDB tables"):
         open_store(tmp_path)
@@ -194,6 +214,22 @@ def test_postgres(address, monkeypatch):
     check(half, ["a text"], np.arange(1, 7, dtype=np.float32)[np.newaxis])
     with pytest.raises(InvalidInputError, match="no table nothing"):
         open_store(address, table="nothing")
+    # The ids of a view belong to its rows, though its order depends on the query.
+    with psycopg.connect(address) as connection:
+        connection.execute('CREATE TABLE keys AS SELECT id, body AS key FROM "My docs"')
+        connection.execute(
+            "CREATE VIEW joined AS SELECT DISTINCT key, k.id, embedding::real[]::vector(6) AS e "
+            'FROM keys k JOIN "My docs" d ON d.id = k.id'
+        )
+    view = open_store(address, table="joined")
+    texts = [text for labels, _ in view.chunks() for text in labels]
+    ids = [-int(value) for value in view.extra.values("id")]
+    assert texts == [TEXTS[i] for i in ids]
+    for change in ("DELETE FROM half", "INSERT INTO half VALUES ('b', '[1,2,3,4,5,7]')"):
+        with psycopg.connect(address) as connection:
+            connection.execute(change)
+        with pytest.raises(InvalidInputError, match="changed while it was being read"):
+            list(half.chunks())
 
 
 def test_postgres_does_not_repeat_a_password():

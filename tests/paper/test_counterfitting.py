@@ -31,16 +31,12 @@ def distance(u: np.ndarray, w: np.ndarray) -> float:
     return 1 - u @ w / np.linalg.norm(u) / np.linalg.norm(w)
 
 
-def stated_loss(X, synonyms, antonyms, near, options) -> float:
+def stated_loss(X, hinges) -> float:
     """The formula of the docstring, over unordered pairs and vectors of any length."""
-    loss = sum(
-        options["repel"] * max(0, options["margin"] - distance(X[i], X[j])) for i, j in antonyms
-    )
-    loss += sum(
-        options["attract"] * max(0, distance(X[i], X[j]) - options["slack"]) for i, j in synonyms
-    )
-    return loss + sum(
-        options["preserve"] * max(0, distance(X[i], X[j]) - d) for (i, j), d in near.items()
+    return sum(
+        abs(weight) * max(0, np.sign(weight) * (distance(X[i], X[j]) - threshold))
+        for pairs, weight, threshold in hinges
+        for i, j in pairs
     )
 
 
@@ -50,19 +46,17 @@ def both(pairs) -> np.ndarray:
 
 
 def test_gradient_is_the_numerical_one_of_the_stated_loss(rng):
-    options = {"repel": 0.3, "attract": 0.2, "preserve": 0.5, "margin": 1.0, "slack": 0.05}
     moving, fixed = 9, 4
     X = unit_rows(rng.standard_normal((moving + fixed, 5)))
     antonyms, synonyms = [(0, 1), (2, 3), (0, 4)], [(4, 5), (5, 6), (1, 7)]
     # Smaller distances than there are, so that the term is active.
     near = {(0, 9): 0.1, (5, 10): 0.3, (8, 12): 0.2, (2, 6): 0.1, (3, 11): 1.9}
+    stated = [(antonyms, -0.3, 1.0), (synonyms, 0.2, 0.05)]
+    stated += [([pair], 0.5, threshold) for pair, threshold in near.items()]
     ordered = list(near) + [(j, i) for i, j in near if j < moving]
     thresholds = np.array([near.get(p, near.get(p[::-1])) for p in ordered])
-    hinges = [
-        Hinge(both(antonyms), -options["repel"], options["margin"]),
-        Hinge(both(synonyms), options["attract"], options["slack"]),
-        Hinge(np.array(ordered), options["preserve"], thresholds),
-    ]
+    hinges = [Hinge(both(pairs), *rest) for pairs, *rest in stated[:2]]
+    hinges.append(Hinge(np.array(ordered), 0.5, thresholds))
     gradient, active = loss_gradient(X[:moving], X[moving:], hinges)
     step = 1e-6
     numerical = np.zeros((moving, 5))
@@ -71,7 +65,7 @@ def test_gradient_is_the_numerical_one_of_the_stated_loss(rng):
         for sign in (1, -1):
             moved = X.copy()
             moved[i, k] += sign * step
-            ends.append(stated_loss(moved, synonyms, antonyms, near, options))
+            ends.append(stated_loss(moved, stated))
         numerical[i, k] = (ends[0] - ends[1]) / (2 * step)
     np.testing.assert_allclose(gradient, numerical, atol=1e-8)
     assert np.abs(gradient).max() > 0.05
@@ -122,14 +116,7 @@ def space(rng) -> tuple[list[str], np.ndarray]:
     return [f"w{i}" for i in range(60)], centers + rng.standard_normal((60, 8))
 
 
-SYNONYMS = [
-    ("w0", "w10"),
-    ("w1", "w25"),
-    ("w2", "w3"),
-    ("w0", "w1"),
-    ("w4", "nowhere"),
-    ("w5", "w5"),
-]
+SYNONYMS = [("w0", "w10"), ("w1", "w25"), ("w2", "w3"), ("w0", "w1"), ("w4", "nowhere")]
 ANTONYMS = [("w2", "w0"), ("w30", "w31"), ("w3", "w2"), ("w40", "w55")]
 
 
@@ -160,14 +147,6 @@ def test_words_outside_the_lexicon_keep_their_bits(seed, dtype):
     np.testing.assert_array_equal(fitted[12:], X[12:])
     assert not fitted[7].any()
     assert np.isfinite(fitted).all()
-
-
-def test_neighbors_hold_a_word_in_place(space):
-    moved = []
-    for radius in (0.0, 0.5):
-        fitted = rows_of(counterfit(space, antonyms=[("w30", "w31")], radius=radius))
-        moved.append(distance(fitted[30], space[1][30]))
-    assert 0 < moved[1] < moved[0]
 
 
 def test_neighbors_are_all_those_of_a_full_product(rng):

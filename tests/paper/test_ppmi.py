@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
-import lzma
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -58,7 +56,7 @@ def plain_units(document: str, unit: str) -> list[str]:
     return units
 
 
-def plain_counts(documents, window, dynamic, min_count, kind, lowercase, unit):
+def plain_counts(documents, window, min_count, kind, lowercase, unit):
     """Count everything the slow way: a dictionary of weights for ordered pairs."""
     sentences = [
         plain_tokens(part.lower() if lowercase else part, kind)
@@ -73,9 +71,8 @@ def plain_counts(documents, window, dynamic, min_count, kind, lowercase, unit):
             for j, other in enumerate(sentence):
                 distance = abs(i - j)
                 if 0 < distance <= window and word in known and other in known:
-                    pairs[word, other] += window - distance + 1 if dynamic else 1
-    scale = window if dynamic else 1
-    return {w: counts[w] for w in known}, {p: n / scale for p, n in pairs.items()}, counts.total()
+                    pairs[word, other] += window - distance + 1
+    return {w: counts[w] for w in known}, {p: n / window for p, n in pairs.items()}, counts.total()
 
 
 hostile = st.text(
@@ -90,26 +87,20 @@ hostile = st.text(
 @given(
     st.lists(hostile, max_size=4),
     st.integers(1, 4),
-    st.booleans(),
     st.integers(1, 2),
     st.sampled_from(["words", "spaces"]),
     st.booleans(),
     st.sampled_from(["line", "paragraph", "document"]),
 )
-@example(["", "\n\n", "a"], 2, True, 1, "words", True, "line")
-@example(["a b\n \t\na c\nb"], 5, True, 1, "words", True, "paragraph")
-@example(["a b\n_ _\na c\n\n\nb"], 5, True, 1, "words", True, "paragraph")
-@example(["'a' a'b'' 'a"], 2, False, 1, "words", True, "line")
-@example(["a a a a"], 3, True, 1, "words", True, "line")
-def test_counts_are_those_of_a_plain_loop(
-    documents, window, dynamic, min_count, kind, lowercase, unit
-):
-    counts, pairs, total = plain_counts(
-        documents, window, dynamic, min_count, kind, lowercase, unit
-    )
+@example(["", "\n\n", "a"], 2, 1, "words", True, "line")
+@example(["a b\n \t\na c\nb"], 5, 1, "words", True, "paragraph")
+@example(["a b\n_ _\na c\n\n\nb"], 5, 1, "words", True, "paragraph")
+@example(["'a' a'b'' 'a"], 2, 1, "words", True, "line")
+@example(["a a a a"], 3, 1, "words", True, "line")
+def test_counts_are_those_of_a_plain_loop(documents, window, min_count, kind, lowercase, unit):
+    counts, pairs, total = plain_counts(documents, window, min_count, kind, lowercase, unit)
     options = {
         "window": window,
-        "dynamic_window": dynamic,
         "min_count": min_count,
         "tokens": kind,
         "lowercase": lowercase,
@@ -144,7 +135,7 @@ def test_small_blocks_change_nothing(monkeypatch, tmp_path, unit):
     monkeypatch.setattr(module, "_TOKENS_AT_ONCE", 7)
     monkeypatch.setattr(module, "BLOCK_BYTES", 50)
     parts = cooccurrence(path, **options)
-    counts, pairs, _ = plain_counts([text], 4, True, 3, "words", True, unit)
+    counts, pairs, _ = plain_counts([text], 4, 3, "words", True, unit)
     assert whole.words == parts.words
     assert dict(zip(parts.words, parts.counts.tolist(), strict=True)) == counts
     np.testing.assert_allclose(parts.matrix.toarray(), whole.matrix.toarray(), rtol=1e-14)
@@ -158,10 +149,7 @@ def test_order_is_by_count_then_by_first_appearance_and_rare_words_keep_their_pl
     assert near.matrix[0, 1] == 3  # not a–b across the rare word
 
 
-@pytest.mark.parametrize(
-    ("suffix", "compress"),
-    [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)],
-)
+@pytest.mark.parametrize(("suffix", "compress"), [("", bytes), (".gz", gzip.compress)])
 def test_files_are_read_as_they_are_and_mix_with_texts(tmp_path, suffix, compress):
     path = tmp_path / f"corpus.txt{suffix}"
     path.write_bytes(compress("\ufeffnaïve café\n".encode()))
@@ -171,7 +159,7 @@ def test_files_are_read_as_they_are_and_mix_with_texts(tmp_path, suffix, compres
 
 
 def test_bad_text_is_named_with_its_place(tmp_path, monkeypatch):
-    for before in (0, 3, 2_500_000):
+    for before in (0, 3, 1_200_000):
         path = tmp_path / "latin1.txt"
         path.write_bytes(b"a " * (before // 2) + b"x" * (before % 2) + b"\xe9t\xe9 ")
         message = rf"latin1\.txt, byte {before}: 0xe9 is not UTF-8"
@@ -184,13 +172,10 @@ def test_bad_text_is_named_with_its_place(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_BYTES", 100)
     for corpus, message in [
         (tmp_path / "utf16.txt", "byte 1: a NUL"),
-        (["fine", "no\0t"], "text 1, character 2: a NUL"),
         (tmp_path / "binary", r"byte 11: .* without a space"),
         (tmp_path / "damaged.gz", "damaged"),
         ([tmp_path / "none.txt"], "no such file"),
         (tmp_path, "is a directory"),
-        (7, "a corpus must be a file"),
-        ([["a", "b"]], "document 0 of the corpus is neither"),
         ([], "the corpus is empty"),
         (["\n"], "the corpus is empty"),
     ]:
@@ -198,20 +183,11 @@ def test_bad_text_is_named_with_its_place(tmp_path, monkeypatch):
             cooccurrence(corpus)
 
 
-@pytest.mark.parametrize("subsample", [None, 0.05])
-@pytest.mark.parametrize("positive", [True, False])
 @pytest.mark.parametrize(("smoothing", "shift"), [(0.75, 1.0), (1.0, 2.5), (0.0, 1.0)])
-def test_entries_follow_the_definition(smoothing, shift, positive, subsample):
+def test_entries_follow_the_definition(smoothing, shift):
     counted = cooccurrence(TEXT, min_count=1, window=3)
-    matrix = ppmi(
-        counted, smoothing=smoothing, shift=shift, positive=positive, subsample=subsample
-    ).toarray()
+    matrix = ppmi(counted, smoothing=smoothing, shift=shift).toarray()
     counts = counted.matrix.toarray()
-    if subsample is not None:
-        share = counted.counts / counted.tokens
-        kept = np.minimum(1, np.sqrt(subsample / share))
-        assert kept.min() < 1
-        counts = counts * np.outer(kept, kept)
     total = counts.sum()
     word = counts.sum(axis=1) / total
     context = counts.sum(axis=0) ** smoothing
@@ -221,9 +197,7 @@ def test_entries_follow_the_definition(smoothing, shift, positive, subsample):
             assert matrix[i, j] == 0
             continue
         expected = np.log(counts[i, j] / total / (word[i] * context[j])) - np.log(shift)
-        if positive:
-            expected = max(0.0, expected)
-        assert matrix[i, j] == pytest.approx(expected, rel=1e-5, abs=1e-6)
+        assert matrix[i, j] == pytest.approx(max(0.0, expected), rel=1e-5, abs=1e-6)
 
 
 def test_the_factors_are_those_of_a_dense_decomposition(rng):
@@ -291,7 +265,6 @@ def test_related_words_are_nearer_than_others(real):
 def test_mistakes_are_named():
     for options, message in [
         ({"window": 0}, "window must be at least 1"),
-        ({"min_count": 0}, "min_count must be at least 1"),
         ({"max_words": 0}, "max_words must be at least 1"),
     ]:
         with pytest.raises(InvalidInputError, match=message):
@@ -300,7 +273,6 @@ def test_mistakes_are_named():
     for options, message in [
         ({"smoothing": 1.5}, "smoothing must be between 0 and 1"),
         ({"shift": 0.5}, "shift must be at least 1"),
-        ({"subsample": 0.0}, "subsample must be above 0"),
     ]:
         with pytest.raises(InvalidInputError, match=message):
             ppmi(counted, **options)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -123,5 +125,19 @@ def test_every_form_has_every_cell_and_note(made):
     assert not re.search(r"https?://|<script|<link|@import|url\(", html)
     for line in (made.summary[0], "RG<65>", "a note & more", "a remark", "Variance gating"):
         assert escape(line) in html
-    assert "72.50" in result.csv()
     assert made.summary == ["glove: 3 of 3 comparable cells are within 1.5 points of the paper's"]
+
+
+def test_csv_is_data(made):
+    third = 72.0 - 1 / 3
+    cell = PaperCell("glove", "word_similarity", "MEN", "cn-paper", 72.0, third, 9, 10, 0.9)
+    text = reproduction_result(replace(made, cells=[*made.cells, cell])).csv()
+    assert text.isascii()
+    rows = list(csv.DictReader(text.splitlines()))
+    assert len(rows) == len(made.cells) + 1
+    labels = ("vectors", "table", "dataset", "method")
+    assert all(row[label] for row in rows for label in labels)
+    numbers = [{k: float(v or "nan") for k, v in row.items() if k not in labels} for row in rows]
+    assert numbers[-1]["measured"] == third
+    assert numbers[-1]["difference"] == third - 72.0
+    assert rows[-2]["measured"] == ""  # its data is missing

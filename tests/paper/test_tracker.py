@@ -1,18 +1,12 @@
-"""The tracker beside every formula once more, as loops over numbers; and trackers that learn."""
+"""The tracker beside its formulas, one turn and value at a time; and trackers that learn."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import operator
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.paper.woz import Corpus, Turn, goal_counts, load_corpus
@@ -23,13 +17,13 @@ pytest.importorskip("torch")
 
 import torch
 
-from conceptor.paper.dialogue import run_trial
 from conceptor.paper.tracker import (
     Embedding,
     Examples,
     Tracker,
     TrackerOptions,
     predict,
+    run_trial,
     score_turns,
     split_turns,
     track,
@@ -40,11 +34,6 @@ torch.set_num_threads(1)
 DIMENSION, VALUES = 5, 4
 QUICK = TrackerOptions(epochs=3, batch=32, batches=8, rate=0.01)
 EMBEDDING = Embedding.random(12, 0)
-UPDATES, CONFIRMS = ("constrained", "full", "alpha"), ("working", "inert")
-PRINT = """
-from conceptor.paper.tracker import Embedding
-print(Embedding.random(3, 5).vector("thai").tobytes().hex())
-"""
 
 
 @pytest.fixture
@@ -69,58 +58,26 @@ def turns(generator):
     return Examples(words[numbers], torch.tensor(lengths), gates, confirmed, *states)
 
 
-def sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x))
-
-
-def naive_utterance(tracker, words):
-    """Convolve with explicit padding, add the bias, rectify, and only then take the maximum."""
-    vectors = words.tolist() + [[0.0] * DIMENSION] * 3
-    total = [0.0] * DIMENSION
-    for layer in tracker.convolutions:
-        weights, biases = layer.weight.tolist(), layer.bias.tolist()
-        width = layer.kernel_size[0]
-        for f in range(DIMENSION):
-            responses = []
-            for start in range(len(vectors) - width + 1):
-                response = biases[f]
-                for place in range(width):
-                    for d in range(DIMENSION):
-                        response += vectors[start + place][d] * weights[f][d][place]
-                responses.append(max(response, 0.0))
-            total[f] += max(responses)
-    return total
-
-
-def dot(left, right):
-    return sum(a * b for a, b in zip(left, right, strict=True))
-
-
-def naive_layer(layer, inputs):
-    rows = zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
-    return [dot(row, inputs) + bias for row, bias in rows]
-
-
-def naive_scores(tracker, turns):
-    scored = []
-    for words, gate, confirmed in zip(
-        turns.words, turns.gates.tolist(), turns.confirmed.tolist(), strict=True
-    ):
-        r = naive_utterance(tracker, words)
-        asked = list(map(sigmoid, naive_layer(tracker.request, [gate * x for x in r])))
-        requested = naive_layer(tracker.request_score, asked)
-        scores = []
-        for v, value in enumerate(tracker.values.tolist()):
-            c = map(sigmoid, naive_layer(tracker.candidate, value))
-            product = list(map(operator.mul, r, c))
-            hidden = list(map(sigmoid, naive_layer(tracker.hidden, product)))
-            score = naive_layer(tracker.score, hidden)[0] + requested[v]
-            if tracker.options.confirm == "working" and confirmed[v]:
-                heard = list(map(sigmoid, naive_layer(tracker.confirm, r)))
-                score += naive_layer(tracker.confirm_score, heard)[0]
-            scores.append(score)
-        scored.append([*scores, 0.0])
-    return torch.tensor(scored)
+def plain_scores(tracker, turns):
+    """Each formula of the docstring, for one turn and one value at a time."""
+    scores = torch.zeros(len(turns.words), VALUES + 1)
+    for i, words in enumerate(turns.words):
+        padded = torch.cat([words, torch.zeros(3, DIMENSION)])
+        r = torch.zeros(DIMENSION)
+        for layer in tracker.convolutions:
+            width = layer.kernel_size[0]
+            responses = [
+                sum(layer.weight[:, :, k] @ padded[start + k] for k in range(width)) + layer.bias
+                for start in range(len(padded) - width + 1)
+            ]
+            r += torch.stack(responses).relu().amax(0)
+        asked = tracker.request_score(tracker.request(turns.gates[i] * r).sigmoid())
+        for v, value in enumerate(tracker.values):
+            c = tracker.candidate(value).sigmoid()
+            scores[i, v] = tracker.score(tracker.hidden(r * c).sigmoid()) + asked[v]
+            if not tracker.options.published and turns.confirmed[i, v]:
+                scores[i, v] += tracker.confirm_score(tracker.confirm(r).sigmoid())[0]
+    return scores
 
 
 def perturbed(generator, **options):
@@ -133,21 +90,20 @@ def perturbed(generator, **options):
     return tracker
 
 
-@pytest.mark.parametrize("confirm", CONFIRMS)
-@pytest.mark.parametrize("start", ["scaled", "original"])
-def test_scores_are_those_of_the_loops(generator, turns, confirm, start) -> None:
-    tracker = perturbed(generator, confirm=confirm, start=start)
+@pytest.mark.parametrize("published", [False, True])
+@torch.no_grad()
+def test_scores_are_those_of_the_formulas(generator, turns, published) -> None:
+    tracker = perturbed(generator, published=published)
     fast = score_turns(tracker, turns)
-    torch.testing.assert_close(fast, naive_scores(tracker, turns), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(fast, plain_scores(tracker, turns), rtol=1e-5, atol=1e-5)
     few = turns.take(torch.tensor([4, 1, 0]))
     assert few.words.shape[1] == 2  # as the longest of them
     torch.testing.assert_close(score_turns(tracker, few), fast[[4, 1, 0]])
 
 
-@pytest.mark.parametrize("update", ["constrained", "full"])
-def test_a_new_tracker_keeps_its_belief_unless_a_score_is_clearly_higher(generator, update) -> None:
+def test_a_new_tracker_keeps_its_belief_unless_a_score_is_clearly_higher(generator) -> None:
     values = torch.randn(VALUES, DIMENSION, generator=generator)
-    tracker = Tracker(values, TrackerOptions(update=update, trust=3.0), generator)
+    tracker = Tracker(values, TrackerOptions(trust=3.0), generator)
     before = torch.arange(VALUES + 1)
     for score, changed in ((2.9, False), (3.1, True)):
         scores = torch.zeros(VALUES + 1, VALUES + 1)
@@ -156,7 +112,7 @@ def test_a_new_tracker_keeps_its_belief_unless_a_score_is_clearly_higher(generat
         assert believed.tolist() == ([0] * len(before) if changed else before.tolist())
 
 
-def test_updates_are_their_formulas(generator) -> None:
+def test_the_update_is_its_formula(generator) -> None:
     tracker = perturbed(generator)
     scores = torch.randn(6, VALUES + 1, generator=generator)
     before = torch.tensor([0, 1, 2, 3, 4, 4])
@@ -165,15 +121,6 @@ def test_updates_are_their_formulas(generator) -> None:
     past, current = a * eye + b * (1 - eye), c * eye + d * (1 - eye)
     expected = eye[before] @ past.T + scores @ current.T
     torch.testing.assert_close(tracker.beliefs(scores, before), expected)
-    full = perturbed(generator, update="full")
-    with torch.no_grad():
-        full.past.copy_(past)
-        full.current.copy_(current)
-    torch.testing.assert_close(full.beliefs(scores, before), expected)
-    mixed = perturbed(generator, update="alpha")
-    alpha = sigmoid(mixed.mixing.item())
-    expected = alpha * scores + (1 - alpha) * eye[before]
-    torch.testing.assert_close(mixed.beliefs(scores, before), expected)
 
 
 def test_dropout_is_right_on_average(generator, turns) -> None:
@@ -236,23 +183,10 @@ def test_vectors_are_units_and_names_plain_sums(rng) -> None:
         Embedding.from_vectors(WordVectors(["Thai"], np.ones((1, 3))), MADE_CORPUS.words)
 
 
-@given(st.text())
-def test_unknown_words_get_units_too(word) -> None:
-    one, other = Embedding.random(7, 0), Embedding.random(7, 1)
-    assert np.linalg.norm(one.vector(word)) == pytest.approx(1, abs=1e-6)
-    np.testing.assert_array_equal(one.vector(word), Embedding.random(7, 0).vector(word))
-    assert (one.vector(word) != other.vector(word)).any()
-
-
-def test_random_vectors_do_not_depend_on_the_process() -> None:
-    shown = subprocess.run(
-        [sys.executable, "-c", PRINT],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONHASHSEED": "1"},
-    )
-    assert shown.stdout.strip() == Embedding.random(3, 5).vector("thai").tobytes().hex()
+def test_random_vectors_are_the_same_on_every_machine() -> None:
+    vector = Embedding.random(3, 5).vector("thai")
+    np.testing.assert_allclose(vector, [-0.51819170, -0.08752337, 0.85077435], rtol=1e-6)
+    assert (Embedding.random(3, 6).vector("thai") != vector).all()
 
 
 def test_examples() -> None:
@@ -299,8 +233,8 @@ def test_the_best_epoch_is_kept_and_training_stops() -> None:
     assert float((states == held_out.after).double().mean()) == expected["accuracy"]
 
 
-@pytest.mark.parametrize("slot", ["price range", "area"])
-def test_twenty_dialogues_are_learnt_by_heart(data, slot) -> None:
+def test_twenty_dialogues_are_learned_by_heart(data) -> None:
+    slot = "area"
     corpus = load_corpus(data, offline=True)
     few = corpus.train[:20]
     corpus = Corpus(few, few, few, corpus.values)
@@ -310,15 +244,14 @@ def test_twenty_dialogues_are_learnt_by_heart(data, slot) -> None:
     assert trial.curve[0]["accuracy"] < 1
 
 
-@pytest.mark.parametrize("update", UPDATES)
-@pytest.mark.parametrize("confirm", CONFIRMS)
-def test_every_variant_learns(update, confirm) -> None:
-    options = dataclasses.replace(QUICK, epochs=30, update=update, confirm=confirm)
+@pytest.mark.parametrize("published", [False, True])
+def test_both_kinds_learn(published) -> None:
+    options = dataclasses.replace(QUICK, epochs=30, published=published)
     trial = run_trial(MADE_CORPUS, ("x", 0, "price range"), EMBEDDING, options)
     assert trial.curve[-1]["loss"] < trial.curve[0]["loss"] / 2
 
 
-def test_a_slot_that_is_never_set_cannot_be_learnt() -> None:
+def test_a_slot_that_is_never_set_cannot_be_learned() -> None:
     with pytest.raises(InvalidInputError, match="turns with the slot set"):
         run_trial(MADE_CORPUS, ("x", 0, "food"), EMBEDDING, QUICK)
 
@@ -327,14 +260,9 @@ def test_a_slot_that_is_never_set_cannot_be_learnt() -> None:
     "wrong",
     [
         {"epochs": 0},
-        {"patience": 0},
-        {"batches": 0},
         {"batch": 1},
         {"rate": 0},
-        {"trust": -0.1},
         {"trust": float("nan")},
-        {"update": "none"},
-        {"start": "zero"},
     ],
 )
 def test_options_are_checked(wrong) -> None:

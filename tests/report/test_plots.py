@@ -24,6 +24,13 @@ def test_the_lines_are_the_gates(gates) -> None:
     assert ax.get_ylabel() == "kept"
 
 
+def test_gates_of_methods_fitted_to_rows(vectors, gates) -> None:
+    ax = plots.plot_gates(vectors, ["abtt:n_directions=2", "cn"], Figure().subplots())
+    for line, gate in zip(ax.lines, gates.values(), strict=True):
+        assert (line.get_ydata() == gate).all()
+    assert ax.get_legend().get_texts()[0].get_text() == "abtt:n_directions=2"
+
+
 def test_one_panel_per_name(gates, tmp_path) -> None:
     drawn = []
 

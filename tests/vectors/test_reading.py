@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import struct
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -206,6 +208,7 @@ def test_npy_as_numpy_writes_it(order, dtype, tmp_path):
 @pytest.mark.parametrize(
     ("array", "words", "said"),
     [
+        (np.ones(()), "", "two-dimensional array"),
         (np.ones(3), "a\nb\nc\n", "two-dimensional array"),
         (np.array([["a", "b"]], dtype=object), "a\n", "two-dimensional array"),
         (np.ones((2, 2)), "a\n", "1 words for the 2 vectors"),
@@ -272,6 +275,15 @@ def test_what_model2vec_and_sentence_transformers_save(name, kind, tmp_path):
     words, got = read_all(source)
     assert words == tokens
     assert (got == vectors).all()
+
+
+def test_half_a_character_in_a_tokenizer_is_refused(tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    safetensors.save_file({"embeddings": np.eye(2)}, tmp_path / "model.safetensors")
+    vocabulary = {"model": {"vocab": {"a": 0, "b\ude00": 1}}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(vocabulary))
+    with pytest.raises(InvalidInputError, match="not UTF-8"):
+        read_all(open_vectors(tmp_path / "model.safetensors"))
 
 
 def test_bfloat16(tmp_path):
@@ -396,6 +408,26 @@ def test_a_file_that_changes_between_passes_is_refused(name, how, tmp_path):
         old.write_bytes(new.read_bytes()[: 20 if how == "shortened" else None])
     with pytest.raises(InvalidInputError, match="changed while it was being read"):
         read_all(source)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.safetensors"])
+def test_an_array_shortened_during_a_pass_is_an_error_and_no_crash(name, tmp_path):
+    # In another process: reading a mapped page that is gone kills it with SIGBUS.
+    words = [f"w{i}" for i in range(30_000)]
+    write_vectors(tmp_path / name, [(words, np.ones((30_000, 100)))])
+    code = """
+import os, sys
+from conceptor.vectors import open_vectors
+chunks = open_vectors(sys.argv[1]).chunks()
+next(chunks)
+os.truncate(sys.argv[1], 5_000_000)
+list(chunks)
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / name], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 1
+    assert "changed while it was being read" in process.stderr
 
 
 def test_a_second_pass_gives_the_same_rows_and_findings(tmp_path):

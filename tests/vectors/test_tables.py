@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.vectors import open_vectors
+from conceptor.vectors import open_vectors, write_vectors
+from conceptor.vectors.target import plan_target
+from conceptor.vectors.target import write as write_copy
 from tests.vectors.whole import read_all
 
 pa = pytest.importorskip("pyarrow")
@@ -66,3 +69,17 @@ def test_dimensions_have_a_limit_before_anything_is_read(size, tmp_path):
     feather.write_feather(table, tmp_path / "x.feather")
     with pytest.raises(InvalidInputError, match=f"vectors of {size} numbers; expected 1 to"):
         open_vectors(tmp_path / "x.feather")
+
+
+@pytest.mark.parametrize(("dtype", "share"), [("int8", 0.32), ("binary", 0.1)])
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_small_numbers_make_small_files(dtype, share, suffix, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((2000, 50))
+    words = [f"w{i}" for i in range(2000)]
+    floats, direct, copy = (tmp_path / f"{name}{suffix}" for name in ("floats", "direct", "copy"))
+    write_vectors(floats, [(words, rows)])
+    write_vectors(direct, [(words, rows)], dtype=dtype)
+    vectors = open_vectors(floats)
+    write_copy(vectors, plan_target(copy, vectors, dtype=dtype))
+    for path in (direct, copy):
+        assert path.stat().st_size < share * floats.stat().st_size

@@ -132,9 +132,12 @@ class AffineMap:
         step = max(1, -(-len(vectors) // blocks))
         for start in range(0, len(vectors), step):
             part = slice(start, start + step)
-            rows = vectors[part].astype(dtype)  # a copy, because `out` may be `X`
+            # A copy in either case, because `out` may be `X`.
             if self.unit:
-                rows /= row_lengths(vectors[part])[:, np.newaxis]
+                lengths = row_lengths(vectors[part])[:, np.newaxis]
+                rows = np.divide(vectors[part], lengths).astype(dtype, copy=False)
+            else:
+                rows = vectors[part].astype(dtype)
             if offset.any():
                 rows -= offset
             np.matmul(rows, matrix, out=out[part])

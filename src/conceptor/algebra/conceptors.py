@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.gates import conceptor_odds
 from conceptor.algebra.moments import Moments
+from conceptor.algebra.saved import load_tensors, save_tensors
 from conceptor.algebra.spectrum import Spectrum, symmetric_part
-from conceptor.base.arrays import Float64, as_matrix, block_slices
+from conceptor.base.arrays import Array, Float64, as_matrix, block_slices, unit_rows
 from conceptor.base.errors import InvalidInputError
 
 # If both conceptors together keep less than this share of a direction, AND treats it as one that
@@ -21,6 +25,7 @@ NULL_TOLERANCE = 1e-12
 # `C <= B` tolerates eigenvalues of B − C this far below zero: an order of magnitude under what
 # single-precision data can resolve, many above the rounding of the operators.
 ORDER_TOLERANCE = 1e-8
+_FORMAT = "conceptor.Conceptor/1"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +38,8 @@ class Conceptor:
     ``C | B``                 OR: ``~(~C & ~B)``; at one aperture the conceptor of R_C + R_B
     ``C.phi(γ)``              aperture adaptation: C(R, α) becomes C(R, γα)
     ``C.power(p)``            the matrix power ``C^p``; ``(~C).power(0.5)`` is what `cn` applies
-    ``C <= B``                abstraction: B − C is positive semidefinite
+    ``C(X)``                  ``C x`` for each row of X; ``np.asarray(C)`` is the matrix
+    ``C <= B``, ``C == B``    abstraction: B − C is positive semidefinite, or zero
     ``C.quota``               share of the space C claims, ``tr C / n``
     ``C.similarity(B)``       ``tr(CB) / (‖C‖ ‖B‖)``
     ``C.evidence(X)``         ``xᵀCx / xᵀx`` for each row of X
@@ -208,10 +214,36 @@ class Conceptor:
             )
         evidence = np.zeros(len(vectors))
         for part in block_slices(*vectors.shape):
-            energy = (np.asarray(vectors[part], dtype=np.float64) @ self.vectors) ** 2
+            # Unit rows, because the squares of very large or small numbers overflow or vanish.
+            energy = (unit_rows(vectors[part]) @ self.vectors) ** 2
             total = energy.sum(axis=1)
             np.divide(energy @ self.singular_values, total, out=evidence[part], where=total > 0)
         return evidence
+
+    def __call__(self, X: npt.ArrayLike) -> Array:
+        """Return ``C x`` for each row x of `X`, or for a single vector: its part inside C."""
+        return AffineMap(self.matrix)(X)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """Return the matrix, for `np.asarray`; it is always a new array."""
+        return self.matrix.astype(dtype or np.float64, copy=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the conceptor as safetensors, atomically; `load` reads it."""
+        metadata = {"format": _FORMAT, "aperture": json.dumps(self.aperture)}
+        save_tensors(path, {"odds": self.odds, "vectors": self.vectors}, metadata)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a conceptor written by `save`; raise if the file is not one."""
+        return load_tensors(path, "conceptor", (_FORMAT,), cls._parse)
+
+    @classmethod
+    def _parse(cls, parts: dict[str, Array], metadata: dict[str, str]) -> Self:
+        odds, vectors = parts["odds"], parts["vectors"]
+        if vectors.shape != (len(odds), len(odds)) or not (odds >= 0).all():
+            raise InvalidInputError("its numbers are not those of a conceptor")
+        return cls(odds, vectors, json.loads(metadata["aperture"]))
 
     def __invert__(self) -> Self:
         with np.errstate(divide="ignore"):
@@ -247,6 +279,15 @@ class Conceptor:
         if not isinstance(other, Conceptor):
             return NotImplemented
         return other <= self
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the matrices are equal up to rounding, whatever the apertures are."""
+        if not isinstance(other, Conceptor):
+            return NotImplemented
+        return self.dimension == other.dimension and self <= other <= self
+
+    # Equality is approximate, so equal conceptors cannot have equal hashes.
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         aperture = "none" if self.aperture is None else f"{self.aperture:.4g}"

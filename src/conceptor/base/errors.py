@@ -8,6 +8,9 @@ from collections.abc import Iterable
 # Characters that move a cursor, change colors or reverse text, except tabs and line ends.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
+# The password in an address; a path has one slash where the address had two.
+_PASSWORD = re.compile(r"(\w:/{1,2}[^/\s:@]*):.*@")
+
 
 def printable(text: str) -> str:
     """Escape control characters: names and words from files must not control a terminal."""
@@ -33,7 +36,7 @@ class ConceptorError(Exception):
     """Base class of the errors this library raises on purpose (exit code 1)."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message.replace("\n", "\\n"))
+        super().__init__(_PASSWORD.sub(r"\1:***@", message.replace("\n", "\\n")))
 
 
 class InvalidInputError(ConceptorError, ValueError):

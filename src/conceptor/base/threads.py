@@ -95,3 +95,22 @@ def ordered_map(
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def read_ahead(items: Iterable[Item], most: int = 2) -> Generator[Item, Any, None]:
+    """Yield the same items, produced by a thread that works at most this many items ahead."""
+    iterator = iter(items)
+    end = object()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        waiting: deque[Future[Any]] = deque()
+        try:
+            while True:
+                while len(waiting) < most:
+                    waiting.append(pool.submit(next, iterator, end))
+                item = waiting.popleft().result()
+                if item is end:
+                    return
+                yield item
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -87,7 +87,7 @@ def neighbors(
     from conceptor.report.neighbors import neighbor_tables, text_neighbor_tables
     from conceptor.vectors.vectors import RowKind, refuse_settings
 
-    opened = opt.open_source(vectors, on_error, column, rows, texts=texts)
+    opened = opt.open_source(vectors, on_error, column, rows, texts=texts, folders=True)
     is_text = opened.kind is RowKind.TEXTS
     if is_text:
         refuse_settings(opened, "words", without=without, within=within, together=together)

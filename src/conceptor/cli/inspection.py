@@ -38,7 +38,7 @@ def inspect(
     from conceptor.inspection import inspect as run
 
     check_outputs([], [vectors, weights], plot)
-    source = opt.open_source(vectors, on_error, column, rows)
+    source = opt.open_source(vectors, on_error, column, rows, folders=True)
     with on_terminal() as progress:
         inspection = run(source, weights, progress=progress)
     warn(source.findings.lines())

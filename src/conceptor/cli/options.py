@@ -345,9 +345,14 @@ def open_source(
     texts: Path | None = None,
     replace_spaces: str | None = None,
     quiet: bool = False,
+    folders: bool = False,
 ) -> AnyVectors:
-    """Open a vectors file or the demo vectors; print whether rows are words or texts."""
+    """Open a vectors file or the demo vectors; print whether rows are words or texts.
+
+    With `folders`, also shards and spaCy pipelines.
+    """
     from conceptor.cli.output import note
+    from conceptor.integrations.sources import open_source as open_any
     from conceptor.vectors.files import open_vectors
     from conceptor.vectors.texts import as_texts
 
@@ -357,7 +362,7 @@ def open_source(
         raise InvalidInputError(
             "--on-error skip would leave out rows, so --texts would not match them; remove one"
         )
-    opened = open_vectors(
+    opened = (open_any if folders else open_vectors)(
         path,
         on_error="raise" if on_error is OnErrorChoice.error else "skip",
         column=column,

@@ -29,9 +29,6 @@ from conceptor.cli.output import (
 
 TokenChoice = StrEnum("TokenChoice", ["words", "spaces"])
 UnitChoice = StrEnum("UnitChoice", ["line", "paragraph", "document"])
-UpdateChoice = StrEnum("UpdateChoice", ["constrained", "full", "alpha"])
-ConfirmChoice = StrEnum("ConfirmChoice", ["working", "inert"])
-StartChoice = StrEnum("StartChoice", ["scaled", "original"])
 
 Resume = Annotated[
     Path | None,
@@ -167,12 +164,6 @@ def ppmi(
     max_words: Annotated[
         int | None, Option(min=1, help="Keep only the most frequent words.")
     ] = None,
-    flat_window: Annotated[
-        bool, Option("--flat-window", help="Give all tokens of a window the same weight.")
-    ] = False,
-    subsample: Annotated[
-        float | None, Option(help="Subsample words more frequent than this share, e.g. 1e-5.")
-    ] = None,
     smoothing: Annotated[
         float, Option(min=0.0, max=1.0, help="Exponent of the context counts.")
     ] = 0.75,
@@ -213,7 +204,6 @@ def ppmi(
         counted = cooccurrence(
             corpus,
             window=window,
-            dynamic_window=not flat_window,
             min_count=min_count,
             max_words=max_words,
             tokens=tokens.value,  # type: ignore[arg-type]
@@ -222,7 +212,7 @@ def ppmi(
             progress=progress,
         )
         progress("factoring", None, 0)
-        matrix = information(counted, smoothing=smoothing, shift=shift, subsample=subsample)
+        matrix = information(counted, smoothing=smoothing, shift=shift)
         vectors = weight_eigenvalues(*truncated_svd(matrix, dimension), power)
     words = counted.words
     write_vectors(target, [(words, vectors)], count=len(words), **writing)
@@ -261,21 +251,14 @@ def dialogue(
     ] = 10,
     batch: Annotated[int, Option(min=2, help="Turns per batch.")] = 256,
     rate: Annotated[float, Option(help="Learning rate of Adam.")] = 0.003,
-    update: Annotated[UpdateChoice, Option(help="Belief update.")] = UpdateChoice.constrained,
-    confirm: Annotated[
-        ConfirmChoice,
+    published: Annotated[
+        bool,
         Option(
-            help="Gate for values that the system asks to confirm: [b]working[/b], or "
-            "[b]inert[/b] as in the public code."
+            "--published",
+            help="Trackers as in the public code: initial weights are N(0, 1), and values that the "
+            "system asks to confirm do not count. They learn more slowly.",
         ),
-    ] = ConfirmChoice.working,
-    start: Annotated[
-        StartChoice,
-        Option(
-            help="Initial weights: [b]scaled[/b] by the number of inputs, or N(0, 1) as in the "
-            "[b]original[/b], which learns more slowly."
-        ),
-    ] = StartChoice.scaled,
+    ] = False,
     trust: Annotated[
         float, Option(min=0, help="Initial weight of the previous belief; a turn's scores have 1.")
     ] = 5.0,
@@ -308,9 +291,7 @@ def dialogue(
     from conceptor.paper.woz import FewWordsWarning, load_corpus
 
     options = TrackerOptions(
-        update=update.value,
-        confirm=confirm.value,
-        start=start.value,
+        published=published,
         epochs=epochs,
         patience=patience,
         batch=batch,

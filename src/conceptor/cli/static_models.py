@@ -67,7 +67,9 @@ _START = Option(
 _MORE_WORDS = Option(metavar=_WORDS, help="With --model: more words that get rows.")
 _TABLE = Option(metavar="NAME", help="Table of a database.")
 _TEXTS = Option("--texts", "--text-file", metavar="FILE", help="For .npy: the texts, one per line.")
-_QUERIES = Option(metavar="FILE", help="Measure on these queries too: lines of id, tab, query.")
+_QUESTIONS = Option(
+    "--questions", metavar="FILE", help="Measure on these too: lines of id, tab, question."
+)
 _RELEVANT = Option(
     metavar="FILE", help="Their relevant documents: lines of query id, tab, row (from 1) or id."
 )
@@ -137,7 +139,7 @@ def attach(
     column: Annotated[Name, _COLUMN] = None,
     table: Annotated[Name, _TABLE] = None,
     text_file: Annotated[Name, _TEXTS] = None,
-    queries: Annotated[Name, _QUERIES] = None,
+    queries: Annotated[Name, _QUESTIONS] = None,
     relevant: Annotated[Name, _RELEVANT] = None,
     id_column: Annotated[Name, _ID_COLUMN] = None,
     dtype: Dtype = opt.ModelDtype.float32,
@@ -148,13 +150,13 @@ def attach(
 
     OUT is a static model, which model2vec and sentence-transformers load. The index does not
     change: search it by inner product. The encoder's loss is measured on held-out documents, and
-    with --queries and --relevant on your own judgments.
+    with --questions and --relevant on your own judgments.
 
     [bold]Examples[/bold]
 
       conceptor attach store.parquet query-model/
 
-      conceptor attach store.parquet judged/ --queries q.tsv --relevant r.tsv
+      conceptor attach store.parquet judged/ --questions q.tsv --relevant r.tsv
     """
     from conceptor.evaluation.attached import AttachWarning
     from conceptor.evaluation.attached import attach as run

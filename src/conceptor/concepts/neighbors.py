@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -235,6 +236,8 @@ def plan_searches(
 
 def choose_prior(prior: float | None, vectors: Vectors) -> float:
     """Return the prior; by default it prefers common words if the file is sorted by frequency."""
+    if prior is not None and not math.isfinite(prior):
+        raise InvalidInputError(f"--prior must be a finite number, not {prior}")
     if prior is not None or vectors.kind is RowKind.TEXTS:
         return prior or 0.0
     return PRIOR if why_not_ranked(vectors) is None else 0.0

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 _SECONDS_TO_CONNECT = 15.0
+# A worker that has only imported its libraries takes about half of this.
+_LEAST_MEMORY = 500_000_000
 
 
 @contextmanager
@@ -51,6 +53,11 @@ def connect(
         return
     if workers is not None and workers < 1:
         raise InvalidInputError(f"workers is {workers}; it must be at least 1")
+    if memory is not None and memory < _LEAST_MEMORY:
+        raise InvalidInputError(
+            f"the memory of each worker is {memory / 1e6:,.0f} MB; it must be at least "
+            f"{_LEAST_MEMORY / 1e6:,.0f} MB"
+        )
     try:
         # Anyone who can reach a scheduler can run code in its workers, so connections are secured.
         security = distributed.Security.temporary()

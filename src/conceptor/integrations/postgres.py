@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -54,9 +55,10 @@ def open_postgres(
     def read(names: list[str], rows: int) -> Iterator[Any]:
         from psycopg import sql
 
+        # The same query for any columns: a view may give another query another order.
         selected = [
-            sql.SQL("{}::real[]" if kinds[name] in _VECTORS else "{}").format(sql.Identifier(name))
-            for name in names
+            sql.SQL("{}::real[]" if kind in _VECTORS else "{}").format(sql.Identifier(name))
+            for name, kind in kinds.items()
         ]
         query = sql.SQL("SELECT {} FROM {}").format(
             sql.SQL(", ").join(selected), sql.SQL(usable[chosen])
@@ -67,9 +69,9 @@ def open_postgres(
             while fetched := cursor.fetchmany(rows):
                 arrays = [
                     arrow.array(values, types[kinds[name]])
-                    for name, values in zip(names, zip(*fetched, strict=True), strict=True)
+                    for name, values in zip(kinds, zip(*fetched, strict=True), strict=True)
                 ]
-                yield arrow.RecordBatch.from_arrays(arrays, names)
+                yield arrow.RecordBatch.from_arrays(arrays, list(kinds)).select(names)
 
     schema = arrow.schema([(name, types[kind]) for name, kind in kinds.items()])
     where = f"PostgreSQL table {chosen}"
@@ -84,12 +86,23 @@ def _connect(address: str) -> Iterator[Any]:
     except ImportError:
         raise MissingExtraError("reading PostgreSQL with pgvector", "postgres") from None
     try:
+        # A password with @ or / would be split, and its parts shown as a host or a port.
+        if not re.fullmatch("[a-z]+://[^/@]*@?[^@]*", address):
+            raise psycopg.ProgrammingError
+        psycopg.conninfo.conninfo_to_dict(address)
+    except psycopg.ProgrammingError:  # its message contains parts of the address
+        raise InvalidInputError(
+            "the PostgreSQL address cannot be read; percent-encode the password: % is %25, a space "
+            "%20, @ %40, / %2F"
+        ) from None
+    try:
         with psycopg.connect(address) as connection:
             connection.read_only = True
             # Each pass must see the rows in the same order: that of the table, not of an index.
             connection.execute("SET synchronize_seqscans = off")
             connection.execute("SET enable_indexonlyscan = off")
             connection.execute("SET enable_indexscan = off")
+            connection.execute("SET max_parallel_workers_per_gather = 0")
             yield connection
     except psycopg.Error as error:
         reason = " ".join(str(error).split()) or type(error).__name__

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,50 @@ from conceptor.postprocessing import Report, choose_method, postprocess
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.formats.static_model import find_model
 from conceptor.vectors.target import has_known_suffix
-from conceptor.vectors.vectors import OnError
+from conceptor.vectors.vectors import OnError, Rows, Vectors
+
+
+def open_source(
+    source: str,
+    *,
+    on_error: OnError = "raise",
+    column: str | None = None,
+    rows: str | None = None,
+    replace_spaces: str | None = None,
+) -> Vectors:
+    """Open a file like `open_vectors`, shards one after the other, or a spaCy pipeline."""
+    pipeline = find_pipeline(Path(source)) if os.path.isdir(source) else None
+    if pipeline is None and not _is_sharded(source):
+        return open_vectors(
+            source, on_error=on_error, column=column, rows=rows, replace_spaces=replace_spaces
+        )
+    if on_error == "skip" or replace_spaces is not None:
+        raise InvalidInputError(
+            f"{source}: --on-error skip and --replace-spaces are for single files; remove them"
+        )
+    if pipeline is not None:
+        if column is not None:
+            raise InvalidInputError(f"{source}: a spaCy pipeline has no columns; remove --column")
+        from conceptor.integrations.spacy import open_folder
+
+        return replace(open_folder(pipeline), name=source).with_kind(rows)
+    from conceptor.distributed.shards import find_shards, open_shards
+
+    shards = find_shards(source, column, rows)
+
+    def read() -> Iterator[Rows]:
+        for shard in shards:
+            with shard.open() as vectors:
+                yield from vectors.read()
+
+    return replace(open_shards(shards), name=source, read=read)
+
+
+def _is_sharded(source: str) -> bool:
+    """Return whether a source is a pattern, a folder that is not a model, or an address."""
+    is_pattern = any(sign in source for sign in "*?[") and not os.path.exists(source)
+    is_folder = os.path.isdir(source) and find_model(Path(source)) is None
+    return is_pattern or is_folder or "://" in source
 
 
 def postprocess_source(
@@ -64,15 +108,13 @@ def postprocess_source(
         others = {"--save-map": save_map, "--column": column, "--rows": rows, **cluster}
         _refuse("spaCy pipelines", target, changes | others)
         return postprocess_folder(pipeline, target, method, options, **(how | parameters))
-    is_pattern = any(sign in source for sign in "*?[") and not os.path.exists(source)
-    is_folder = os.path.isdir(source) and find_model(Path(source)) is None
-    if is_pattern or is_folder or "://" in source or scheduler or workers:
+    if _is_sharded(source) or scheduler or workers:
         _refuse("shards", target, changes)
         try:
             from conceptor import distributed
             from conceptor.distributed.shards import find_shards, open_shards
         except MissingExtraError as error:
-            if is_folder:
+            if os.path.isdir(source):
                 raise InvalidInputError(
                     f"{source}: is a directory; name a single file. To process all files in it: "
                     f"{error}"

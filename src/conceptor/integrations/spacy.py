@@ -1,8 +1,8 @@
 """spaCy: a vocabulary's table of vectors, a pipeline in memory or on disk, and a component.
 
-Components such as a tagger may have been trained on the table. Changing it changes their
-predictions, so a remark warns about it. The component `conceptor` changes only the vectors that
-users see.
+Components such as a tagger may have been trained on the table, and changing it would spoil their
+predictions. Such a pipeline gets the component `conceptor` instead, which changes only the vectors
+that users see.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ except ImportError:
 # The number of words of a language that a table of n-grams is fitted on.
 _FLORET_WORDS = 20_000
 _LONGEST_NGRAM = 100
+_NAME = "conceptor"
 _MAP = "map.safetensors"
 # The contents of a saved pipeline besides its components.
 _FILES = ("config.cfg", "meta.json", "tokenizer", "vocab", "accuracy.json")
@@ -121,31 +123,31 @@ def _put(vocab: Vocab, data: NDArray[Any]) -> Vocab:
 
 
 def open_pipeline(nlp: Language) -> Opened:
-    """Open a pipeline; its vocabulary's table is changed in place."""
-    opened = _open_trained(nlp.vocab, nlp.lang or "", nlp.config)
-    return replace(opened, rebuild=lambda fitted: opened.rebuild(fitted) and nlp)
+    """Open a pipeline; its table is changed in place, or the component `conceptor` is added.
 
-
-def _open_trained(vocab: Vocab, language: str, config: Mapping[str, Any]) -> Opened:
-    """Open a vocabulary that components may have been trained on."""
-    opened = open_vocab(vocab, language)
-    names, width = ", ".join(trained_on_vectors(config)), vocab.vectors.shape[1]
+    The component is added if other components were trained on the table.
+    """
+    opened = open_vocab(nlp.vocab, nlp.lang or "")
+    names = trained_on_vectors(nlp.config)
     if not names:
-        return opened
+        return replace(opened, rebuild=lambda fitted: opened.rebuild(fitted) and nlp)
 
-    def rebuild(fitted: Fitted) -> object:
-        if fitted.map.n_out != width:
-            raise InvalidInputError(
-                f"{names}: trained on vectors of {width} dimensions, not {fitted.map.n_out}; keep "
-                "the number of dimensions, or remove these components"
-            )
-        return opened.rebuild(fitted)
+    def rebuild(fitted: Fitted) -> Language:
+        if _NAME not in nlp.pipe_names:
+            nlp.add_pipe(_NAME, config={"method": fitted.name})
+        component: Any = nlp.get_pipe(_NAME)
+        component.set_map(fitted.map)
+        return nlp
 
-    remark = (
-        f"{names}: trained on the original vectors, so predictions may change; train again, or add "
-        'the component "conceptor" instead, which does not change the table'
-    )
+    remark = f"{_describe(names)}; to change the table itself, pass nlp.vocab"
     return replace(opened, rebuild=rebuild, remarks=(remark,))
+
+
+def _describe(names: list[str]) -> str:
+    return (
+        f"{', '.join(names)}: trained on the table of vectors, so it stays as it is; the component "
+        f'"{_NAME}" shows the improved vectors'
+    )
 
 
 def trained_on_vectors(config: Mapping[str, Any]) -> list[str]:
@@ -173,6 +175,19 @@ def _blocks(part: object) -> Iterator[Mapping[str, Any]]:
             yield from _blocks(inner)
 
 
+def open_folder(folder: Path) -> Vectors:
+    """Open the vectors of a saved pipeline; only its vocabulary is loaded."""
+    try:
+        vocab = spacy.vocab.Vocab().from_disk(folder / "vocab")
+        config = load_config(folder / "config.cfg", interpolate=False)
+        return open_vocab(vocab, str(config.get("nlp", {}).get("lang", ""))).vectors
+    except ConceptorError:
+        raise
+    except Exception as error:  # spaCy raises any kind for damaged files
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInputError(f"{folder}: spaCy cannot read this pipeline ({reason})") from None
+
+
 def postprocess_folder(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
@@ -185,8 +200,8 @@ def postprocess_folder(
 ) -> Report:
     """Write a saved pipeline with improved vectors to another folder; nothing else changes.
 
-    Only the vocabulary is loaded, not the components. The folder may be a package that contains
-    the pipeline.
+    If components were trained on the vectors, it gets the component `conceptor` instead. Only the
+    vocabulary is loaded, not the components. The folder may be a package with the pipeline inside.
     """
     source, target = find_pipeline(Path(source)) or Path(source), Path(target)
     options = options or FitOptions()
@@ -195,7 +210,8 @@ def postprocess_folder(
     try:
         vocab = spacy.vocab.Vocab().from_disk(source / "vocab")
         config = load_config(source / "config.cfg", interpolate=False)
-        opened = _open_trained(vocab, str(config.get("nlp", {}).get("lang", "")), config)
+        opened = open_vocab(vocab, str(config.get("nlp", {}).get("lang", "")))
+        names = trained_on_vectors(config)
         belongs = _belongs(config)
         meta = read_object(source / "meta.json") if (source / "meta.json").is_file() else {}
         facts = dict(meta.get("vectors") or {})
@@ -204,10 +220,24 @@ def postprocess_folder(
     except Exception as error:  # spaCy raises any kind for damaged files
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InvalidInputError(f"{source}: spaCy cannot read this pipeline ({reason})") from None
+    maps: list[AffineMap] = []
+    if names:
+        shown = replace(opened, rebuild=lambda fitted: maps.append(fitted.map))
+        opened = replace(shown, remarks=(_describe(names),))
     _, report = improve_opened(opened, method, options, progress, **parameters)
     with replace_folder_atomically(target) as beside:
         copy_folder(source, beside, belongs, target)
-        vocab.vectors.to_disk(beside / "vocab")
+        if names:
+            settings = {"factory": _NAME, "method": report.method, "weights": None}
+            config["components"][_NAME] = settings
+            order = [each for each in config["nlp"]["pipeline"] if each != _NAME]
+            config["nlp"]["pipeline"] = [*order, _NAME]
+            config.to_disk(beside / "config.cfg", interpolate=False)
+            (beside / _NAME).mkdir(exist_ok=True)
+            is_floret = vocab.vectors.mode == Mode.floret
+            (maps[0].linear() if is_floret else maps[0]).save(beside / _NAME / _MAP)
+        else:
+            vocab.vectors.to_disk(beside / "vocab")
         if meta:
             meta["vectors"] = facts | {"width": vocab.vectors.shape[1]}
             text = json.dumps(meta, indent=2, ensure_ascii=False)
@@ -248,6 +278,9 @@ class VectorComponent:
     def __init__(self, nlp: Language, method: str = "cn", weights: str | None = None) -> None:
         self.nlp, self.method, self.weights = nlp, method, weights
         self._map: AffineMap | None = None
+        # Documents come back from other processes without their hooks.
+        self._pipe = nlp.pipe
+        nlp.pipe = self.pipe_all
 
     @property
     def map(self) -> AffineMap:
@@ -256,16 +289,34 @@ class VectorComponent:
             vectors = open_vocab(self.nlp.vocab, self.nlp.lang or "").vectors
             method = choose_method(self.method, vectors)
             fits = fit_methods(vectors, [method], FitOptions(self.weights), doubts=False)
-            map_ = fits.methods[str(method)].map
-            is_floret = self.nlp.vocab.vectors.mode == Mode.floret
-            self._map = map_.linear() if is_floret else map_
+            self.set_map(fits.methods[str(method)].map)
+        assert self._map is not None
         return self._map
 
+    def set_map(self, map_: AffineMap) -> None:
+        """Show vectors through this map; for n-grams, without its lengths."""
+        is_floret = self.nlp.vocab.vectors.mode == Mode.floret
+        self._map = map_.linear() if is_floret else map_
+
     def __call__(self, doc: Doc) -> Doc:
-        """Set the hooks for `vector`, `vector_norm` and `similarity` of a document."""
+        """Set the hooks for `vector`, `vector_norm` and `similarity` of a document.
+
+        Call it on a document that was read from bytes or disk: spaCy does not save hooks.
+        """
         doc.user_hooks["vector"] = lambda doc: self._vectors(doc).mean(axis=0)
         doc.user_token_hooks["vector"] = lambda token: self._vectors(token.doc, [token.i])[0]
         return doc
+
+    def pipe_all(self, texts: Any, **options: Any) -> Iterator[Any]:  # noqa: ANN401
+        """Process texts like `nlp.pipe`, and set the hooks also after several processes."""
+        disabled = options.get("disable", ())
+        is_on = _NAME in self.nlp.pipe_names and _NAME not in disabled
+        # With `as_tuples`, spaCy calls `pipe` again for the documents.
+        if not is_on or options.get("as_tuples") or options.get("n_process", 1) == 1:
+            yield from self._pipe(texts, **options)
+            return
+        for doc in self._pipe(texts, **options | {"disable": [*disabled, _NAME]}):
+            yield self(doc)
 
     def _vectors(self, doc: Doc, tokens: Any = slice(None)) -> NDArray[Any]:  # noqa: ANN401
         """Return the vectors of tokens, at least one; those of unknown words stay at zero."""
@@ -289,3 +340,15 @@ class VectorComponent:
         """Load the map."""
         self._map = AffineMap.load(Path(path) / _MAP)
         return self
+
+    def to_bytes(self, *, exclude: object = ()) -> bytes:
+        """Return the map as bytes."""
+        with TemporaryDirectory() as folder:
+            self.to_disk(Path(folder))
+            return (Path(folder) / _MAP).read_bytes()
+
+    def from_bytes(self, data: bytes, *, exclude: object = ()) -> VectorComponent:
+        """Load the map from bytes."""
+        with TemporaryDirectory() as folder:
+            (Path(folder) / _MAP).write_bytes(data)
+            return self.from_disk(Path(folder))

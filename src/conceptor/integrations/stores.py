@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -87,12 +88,27 @@ def open_store(
             f"--text-column {names[0]}"
         )
 
+    checksums: dict[int, tuple[int, int]] = {}  # of vectors and texts up to a row; -1: of all
+
     def read() -> Iterator[Rows]:
-        before = 0
+        before = of_rows = of_texts = 0
+
+        def check(row: int) -> None:
+            if checksums.setdefault(row, (of_rows, of_texts)) != (of_rows, of_texts):
+                raise InvalidInputError(
+                    f"{opened.name}: its rows or their order changed while it was being read; "
+                    "repeat the same call"
+                )
+
         for chunk in opened.read():
             _check_finite(opened.name, chunk.rows, before)
             before += len(chunk.rows)
+            of_rows = zlib.crc32(chunk.rows.tobytes(), of_rows)
+            lines = "".join(f"{text}\n" for text in chunk.labels)
+            of_texts = zlib.crc32(lines.encode("utf-8", "replace"), of_texts)
+            check(before)
             yield chunk
+        check(-1)
 
     return replace(opened, read=read, kind=RowKind.TEXTS, evidence="", ranked=False)
 
@@ -176,14 +192,26 @@ def _find_lance_table(folder: Path, table: str | None) -> Any:  # noqa: ANN401
         import lancedb
     except ImportError:
         raise MissingExtraError("reading LanceDB", "lancedb") from None
-    return lancedb.connect(folder).open_table(choose_table(str(folder), names, table))
+    chosen = choose_table(str(folder), names, table)
+    try:
+        return lancedb.connect(folder).open_table(chosen)
+    except Exception as error:  # LanceDB raises any kind for damaged files
+        raise _damaged(f"{folder}, table {chosen}", error) from None
 
 
 def _open_lance(table: Any, **columns: Any) -> Vectors:  # noqa: ANN401
     def read(names: list[str], rows: int) -> Iterator[Any]:
-        yield from table.search().select(names).to_batches(rows)
+        try:
+            yield from table.search().select(names).to_batches(rows)
+        except Exception as error:  # LanceDB raises any kind for damaged files
+            raise _damaged(f"LanceDB table {table.name}", error) from None
 
     return open_batches(f"LanceDB table {table.name}", table.schema, read, **columns)
+
+
+def _damaged(where: str, error: Exception) -> InvalidInputError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return InvalidInputError(f"{where}: LanceDB cannot read it ({reason[:200]})")
 
 
 def _check_finite(name: str, rows: NDArray[Any], before: int = 0) -> None:

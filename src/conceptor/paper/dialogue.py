@@ -13,7 +13,6 @@ import math
 import multiprocessing
 import os
 import re
-import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -30,17 +29,10 @@ from conceptor.base.progress import Progress, silent
 from conceptor.evaluation.statistics import CONFIDENCE, Interval
 from conceptor.fit import FitOptions, fit_methods
 from conceptor.methods import DEFAULT_METHODS, ORIGINAL
-from conceptor.paper.tracker import Embedding, TrackerOptions, train_and_track
-from conceptor.paper.woz import (
-    SLOTS,
-    Corpus,
-    FewWordsWarning,
-    goal_counts,
-    percent,
-    string_match,
-)
+from conceptor.paper.tracker import Embedding, Key, TrackerOptions, Trial, run_trial
+from conceptor.paper.woz import SLOTS, Corpus, FewWordsWarning, goal_counts, percent, string_match
 from conceptor.report.result import Result
-from conceptor.report.tables import Cell, Line, Table
+from conceptor.report.tables import Cell, Line, Table, csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,39 +41,10 @@ if TYPE_CHECKING:
 
     from conceptor.paper.woz import Counts
 
-    # Method, seed and slot of a tracker.
-    Key = tuple[str, int, str]
-
 RANDOM = "random"
 # If vectors cover a smaller share of the spoken words, a tracker gets too many random vectors.
 ENOUGH = 0.9
 RESAMPLES = 5000
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """The result of training a tracker: its predictions and its learning curve.
-
-    `states` are the predicted values after every turn of the test dialogues; `curve` has each
-    epoch's loss, held-out accuracy and held-out loss; `kept` is the best epoch, from 1; `seconds`
-    is CPU time.
-    """
-
-    method: str
-    seed: int
-    slot: str
-    states: Sequence[str | None]
-    curve: Sequence[Mapping[str, float]]
-    kept: int
-    seconds: float
-
-
-def run_trial(corpus: Corpus, key: Key, embedding: Embedding, options: TrackerOptions) -> Trial:
-    """Train a tracker on a corpus and run it on the test dialogues, on one thread."""
-    _, seed, slot = key
-    began = time.process_time()
-    states, curve, best = train_and_track(corpus, slot, embedding, options, seed)
-    return Trial(*key, states, curve, best, time.process_time() - began)
 
 
 def _trial_file(directory: Path, key: Key, embedding: Embedding, options: TrackerOptions) -> Path:
@@ -335,7 +298,27 @@ def _accuracies(counts: Mapping[str, Counts]) -> dict[str, dict[str, float]]:
 
 def dialogue_result(study: Study) -> Result:
     """Return a study in every output format."""
-    return Result(study.to_dict(), dialogue_tables(study), [study.vectors, *study.notes])
+    notes = [study.vectors, *study.notes]
+    return Result(
+        study.to_dict(), dialogue_tables(study), notes, own_csv=lambda: dialogue_csv(study)
+    )
+
+
+def dialogue_csv(study: Study) -> str:
+    """Return CSV with one line per run and goal, and string matching as a run without a seed.
+
+    `kept` is the best epoch of a slot's tracker; the joint goal has none.
+    """
+    rows: list[list[object]] = []
+    for goal, accuracy in _accuracies(study.string_match).items():
+        rows.append([study.vectors, "string match", "", goal, *accuracy.values(), ""])
+    for method, runs in study.runs.items():
+        for seed, run in runs.items():
+            for goal, accuracy in _accuracies(run.counts).items():
+                epoch = run.trials[goal].kept if goal in run.trials else ""
+                rows.append([study.vectors, method, seed, goal, *accuracy.values(), epoch])
+    head = ["vectors", "method", "seed", "goal", "right", "total", "percent", "kept"]
+    return csv_text(head, rows)
 
 
 def dialogue_tables(study: Study) -> list[Table]:
@@ -351,8 +334,14 @@ def dialogue_tables(study: Study) -> list[Table]:
             cells.append(Cell(text, best=len(study.runs) > 1 and mean == f"{top:.1f}"))
         means.append(Line(f"{method} ({len(runs)})", cells))
         if number and len(runs) > 1:
-            intervals = [study.difference(method, goal) for goal in goals]
-            differences.append(Line(method, [Cell(_show(each)) for each in intervals]))
+            cells = []
+            for goal in goals:
+                interval, text = study.difference(method, goal), "—"
+                if interval is not None:
+                    numbers = (interval.difference, interval.low, interval.high)
+                    text = "{} ({} … {})".format(*(format_signed(each, 1) for each in numbers))
+                cells.append(Cell(text))
+            differences.append(Line(method, cells))
         for seed, run in runs.items():
             cells = [Cell(f"{percent(run.counts[goal]):.1f}") for goal in goals]
             epochs = "/".join(str(trial.kept) for trial in run.trials.values())
@@ -368,11 +357,3 @@ def dialogue_tables(study: Study) -> list[Table]:
         Table("Every run", [*goals, "epochs"], every),
     ]
     return [table for table in tables if table.lines]
-
-
-def _show(interval: Interval | None) -> str:
-    if interval is None:
-        return "—"
-    numbers = (interval.difference, interval.low, interval.high)
-    middle, low, high = (format_signed(number, 1) for number in numbers)
-    return f"{middle} ({low} … {high})"

@@ -64,7 +64,6 @@ def cooccurrence(
     corpus: Corpus,
     *,
     window: int = 5,
-    dynamic_window: bool = True,
     min_count: int = 10,
     max_words: int | None = None,
     tokens: Literal["words", "spaces"] = "words",
@@ -79,8 +78,8 @@ def cooccurrence(
     corpus
         The name of a file (which may be compressed), or several documents: paths are files, and
         each `str` is a text itself.
-    window, dynamic_window
-        The number of context tokens on each side. If it is dynamic, distance k has the weight
+    window
+        The number of context tokens on each side. Distance k has the weight
         ``(window − k + 1) / window``, the expected value of word2vec's window of random size.
     min_count, max_words
         The vocabulary: words at least this frequent, and at most this many. Other tokens keep
@@ -122,14 +121,12 @@ def cooccurrence(
             stop = max(start, min(start + _TOKENS_AT_ONCE, total - distance))
             near, far = slice(start, stop), slice(start + distance, stop + distance)
             is_pair = (units[near] == units[far]) & (places[near] >= 0) & (places[far] >= 0)
-            weight = window - distance + 1 if dynamic_window else 1
-            entries = np.full(np.count_nonzero(is_pair), float(weight))
+            entries = np.full(np.count_nonzero(is_pair), float(window - distance + 1))
             at = (places[near][is_pair], places[far][is_pair])
             matrix += sparse.coo_array((entries, at), shape=matrix.shape).tocsr()
         progress("counting", min(1.0, start / total), start)
     matrix = (matrix + matrix.T).tocsr()
-    if dynamic_window:
-        matrix.data /= window
+    matrix.data /= window
     return Cooccurrence([words[i] for i in order], counts[order], total, matrix)
 
 
@@ -138,16 +135,11 @@ def ppmi(
     *,
     smoothing: float = 0.75,
     shift: float = 1.0,
-    subsample: float | None = None,
-    positive: bool = True,
 ) -> Any:  # noqa: ANN401 - a sparse matrix, which has no types
     """Return ``max(0, log(P(w, c) / (P(w) P_a(c))) − log k)`` as a sparse float32 matrix.
 
     `smoothing` is a in ``P_a(c) = #(c)^a / Σ #(c)^a``: below 1 it keeps rare contexts from
-    dominating. `shift` is k ≥ 1, the number of negative samples in the word2vec analogy. With
-    `subsample` t, each occurrence of a word whose share f of the text exceeds t is kept with
-    probability ``√(t / f)``; nothing is sampled, counts are multiplied by the probability that both
-    tokens of a pair are kept. If not `positive`, entries below zero stay.
+    dominating. `shift` is k ≥ 1, the number of negative samples in the word2vec analogy.
     """
     from scipy import sparse
 
@@ -155,22 +147,16 @@ def ppmi(
         raise InvalidInputError(f"smoothing must be between 0 and 1, not {smoothing}")
     if not 1 <= shift < np.inf:
         raise InvalidInputError(f"shift must be at least 1 (no shift), not {shift}")
-    if subsample is not None and not subsample > 0:
-        raise InvalidInputError(f"subsample must be above 0, not {subsample}")
     counts = counted.matrix.tocoo()
     rows, columns = counts.coords
-    keep = np.ones(len(counted.words))
-    if subsample is not None:
-        keep = np.minimum(1.0, np.sqrt(subsample * counted.tokens / counted.counts))
-    marginal = keep * (counts @ keep)
+    marginal = counts.sum(axis=1)
     with np.errstate(divide="ignore"):  # a word without neighbors has no entries either
-        log_word = np.log(marginal) - np.log(keep)
-        log_context = smoothing * np.log(marginal) - np.log(keep)
+        log_marginal = np.log(marginal)
     constant = np.log(np.sum(marginal[marginal > 0] ** smoothing)) - np.log(shift)
-    data = np.log(counts.data) - log_word[rows] - log_context[columns] + constant
-    chosen = data > 0 if positive else np.ones(len(data), dtype=np.bool_)
-    where = (rows[chosen], columns[chosen])
-    return sparse.csr_array((data[chosen].astype(np.float32), where), shape=counts.shape)
+    data = np.log(counts.data) - log_marginal[rows] - smoothing * log_marginal[columns] + constant
+    is_positive = data > 0
+    where = (rows[is_positive], columns[is_positive])
+    return sparse.csr_array((data[is_positive].astype(np.float32), where), shape=counts.shape)
 
 
 def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # noqa: ANN401
@@ -245,18 +231,9 @@ def _read_texts(corpus: Corpus) -> Iterator[str]:
     """Yield text in pieces that end with a word; `_END` follows each document."""
     if isinstance(corpus, (str, os.PathLike)):
         corpus = [Path(corpus)]
-    elif not isinstance(corpus, Iterable):
-        raise InvalidInputError(f"a corpus must be a file, or texts and paths, not {corpus!r}")
-    for number, document in enumerate(corpus):
+    for document in corpus:
         if isinstance(document, os.PathLike):
             yield from _read_file(Path(document))
-        elif not isinstance(document, str):
-            raise InvalidInputError(
-                f"document {number} of the corpus is neither text nor a path: {document!r:.60}"
-            )
-        elif _END in document:
-            offset = document.index(_END)
-            raise InvalidInputError(f"text {number}, character {offset}: a NUL; not plain text")
         else:
             yield document
         yield _END
@@ -266,33 +243,32 @@ def _read_file(path: Path) -> Iterator[str]:
     if not path.is_file():
         problem = "is a directory" if path.is_dir() else "no such file"
         raise InvalidInputError(f"{path}: {problem}; name a text file")
+    rest, offset, is_last = b"", 0, False
     with ByteReader(path) as reader:
-        rest, offset = b"", 0
-        while data := reader.read(BLOCK_BYTES):
+        while not is_last:
+            data = reader.read(BLOCK_BYTES)
+            is_last = not data
             data = rest + data
             # White space goes to the next piece, so that an empty line is in one of them.
             cut = len(data[: max(data.rfind(space) for space in b" \n\t\r") + 1].rstrip())
-            if len(data) - cut > LONGEST_WORD_BYTES:
+            if is_last:
+                cut = len(data)
+            elif len(data) - cut > LONGEST_WORD_BYTES:
                 raise InvalidInputError(
                     f"{path}, byte {offset + cut}: {len(data) - cut} bytes without a space or line "
                     "break; this is not text"
                 )
-            yield _decode(data[:cut], path, offset)
+            try:
+                text = data[:cut].decode()
+            except UnicodeDecodeError as error:
+                raise InvalidInputError(
+                    f"{path}, byte {offset + error.start}: 0x{data[error.start]:02x} is not UTF-8; "
+                    "convert the file first, e.g. with iconv -f latin1 -t utf-8"
+                ) from None
+            if _END in text:
+                raise InvalidInputError(
+                    f"{path}, byte {offset + data.index(0)}: a NUL character; this is not UTF-8 "
+                    "text (UTF-16 can be converted with iconv -f utf-16 -t utf-8)"
+                )
+            yield text.removeprefix("\ufeff") if offset == 0 else text
             rest, offset = data[cut:], offset + cut
-        yield _decode(rest, path, offset)
-
-
-def _decode(data: bytes, path: Path, offset: int) -> str:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(
-            f"{path}, byte {offset + error.start}: 0x{data[error.start]:02x} is not UTF-8; convert "
-            "the file first, e.g. with iconv -f latin1 -t utf-8"
-        ) from None
-    if _END in text:
-        raise InvalidInputError(
-            f"{path}, byte {offset + data.index(0)}: a NUL character; this is not UTF-8 text "
-            "(UTF-16 can be converted with iconv -f utf-16 -t utf-8)"
-        )
-    return text.removeprefix("\ufeff") if offset == 0 else text

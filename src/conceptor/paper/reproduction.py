@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,14 +22,16 @@ from conceptor.evaluation.task import TextTask
 from conceptor.fit import FitOptions
 from conceptor.methods import ORIGINAL
 from conceptor.paper.counterfitting import counterfit, load_lexicon
-from conceptor.paper.dialogue import Study
 from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.notebook import as_in_notebook
 from conceptor.paper.tables import PaperCell, Part, Reproduction, paper_tables
-from conceptor.paper.tracker import TrackerOptions
 from conceptor.paper.woz import SLOTS, load_corpus
 from conceptor.vectors.files import as_vectors, open_vectors
 from conceptor.vectors.vectors import keep
+
+if TYPE_CHECKING:
+    from conceptor.paper.dialogue import Study
+    from conceptor.paper.tracker import TrackerOptions
 
 # The paper's cn is called cn-paper here; cn is a later refinement.
 METHODS = (ORIGINAL, "abtt", "cn-paper")

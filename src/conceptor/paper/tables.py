@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, fields
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,14 @@ import numpy as np
 
 from conceptor.base.arrays import jsonable
 from conceptor.base.numbers import format_number, format_signed
-from conceptor.paper.dialogue import Study
 from conceptor.report.plots import draw_panels, plot_directions
 from conceptor.report.result import Result
-from conceptor.report.tables import Cell, Line, Table
+from conceptor.report.tables import Cell, Line, Table, csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from conceptor.paper.dialogue import Study
 
 TITLES = {
     "word_similarity": "Word similarity (Spearman × 100)",
@@ -167,7 +168,14 @@ def reproduction_result(reproduction: Reproduction) -> Result:
         [*reproduction.notes, *reproduction.remarks],
         [*reproduction.summary, gates_text(reproduction)],
         next(iter(reproduction.summary), ""),
+        own_csv=lambda: reproduction_csv(reproduction),
     )
+
+
+def reproduction_csv(reproduction: Reproduction) -> str:
+    """Return CSV at full precision, with one line per cell and empty fields for missing scores."""
+    head = [*(each.name for each in fields(PaperCell)), "difference"]
+    return csv_text(head, ([*astuple(cell), cell.difference] for cell in reproduction.cells))
 
 
 def reproduction_tables(reproduction: Reproduction) -> list[Table]:

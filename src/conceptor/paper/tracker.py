@@ -8,58 +8,49 @@ from __future__ import annotations
 import copy
 import hashlib
 import itertools
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.threads import one_blas_thread
 from conceptor.paper.woz import LONGEST, Corpus, Turn, phrase
+from conceptor.vectors.table import WordVectors
 
 try:
     import torch
     from torch import Tensor, nn
 except ImportError:
     raise MissingExtraError("dialogue state tracking", "dialogue") from None
-from collections.abc import Collection, Mapping, Sequence
 
-from numpy.typing import NDArray
-
-from conceptor.vectors.table import WordVectors
-
+# Method, seed and slot of a tracker.
+Key = tuple[str, int, str]
 HIDDEN = 100
 WIDTHS = (1, 2, 3)
 LEAST = 0.01  # below this probability no value is predicted
 # Share of the validation turns used for training; the rest select the best epoch.
 SHARE = 0.75
-_CHOICES = {
-    "update": ("constrained", "full", "alpha"),
-    "confirm": ("working", "inert"),
-    "start": ("scaled", "original"),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class TrackerOptions:
     """How trackers are built and trained; the paper's values in brackets if they differ.
 
-    `update` combines a turn's scores y with the belief b before it: by matrices with one scalar on
-    the diagonal and one elsewhere (`constrained`), by two matrices (`full`), or as ``α y + (1 − α)
-    b`` (`alpha`). `confirm` is `working` if values that the system asked to confirm count, which
-    they never do in the public code (`inert`). Initial weights are N(0, 1) for all but the
-    convolutions (`start` is `original`), or `scaled`: those of sums are divided by the square root
-    of the number of terms, and the previous belief is kept unless a score is clearly higher
-    (`trust` is its weight, against 1 for the scores).
+    If `published`, as in the public code, initial weights are N(0, 1) for all but the convolutions,
+    and values that the system asked to confirm never count. Otherwise they count; initial weights
+    of sums are divided by the square root of the number of terms, and the previous belief is kept
+    unless a score is clearly higher (`trust` is its weight, against 1 for the scores).
 
     There are at most `epochs` (400), of `batches` of `batch` turns; training stops after `patience`
     epochs without better accuracy. `rate` is Adam's learning rate (0.001).
     """
 
-    update: str = "constrained"
-    confirm: str = "working"
-    start: str = "scaled"
+    published: bool = False
     epochs: int = 30
     patience: int = 10
     batch: int = 256
@@ -68,9 +59,6 @@ class TrackerOptions:
     trust: float = 5.0
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
-            if (choice := getattr(self, name)) not in choices:
-                raise InvalidInputError(f"{name} is {choice!r}; choose from {', '.join(choices)}")
         for name, least in {"epochs": 1, "patience": 1, "batches": 1, "batch": 2}.items():
             if (value := getattr(self, name)) < least:
                 raise InvalidInputError(f"{name} is {value}; it must be at least {least}")
@@ -164,7 +152,7 @@ class Examples(NamedTuple):
                 if other == slot and value in classes:
                     confirmed[i, classes[value]] = 1
         before, after = (
-            torch.tensor([classes.get((goals or {}).get(slot, ""), none) for goals in states])
+            torch.tensor([classes.get(goals.get(slot, ""), none) for goals in states])
             for states in ([turn.before for turn in turns], [turn.after for turn in turns])
         )
         lengths = torch.tensor([len(turn.tokens) for turn in turns])
@@ -184,7 +172,8 @@ class Tracker(nn.Module):
     ``r`` is the utterance: the sum of convolutions of width 1, 2 and 3 with D filters, each with
     bias, ReLU and maximum over positions with padding. The scores of a turn are ``y_v = d_v + q_v +
     conf_v``, and 0 for none (the last class): d from words, q from requests, conf from
-    confirmations. The belief is ``softmax(W_past b + W_cur y)``.
+    confirmations. The belief is ``softmax(W_past b + W_cur y)``; each matrix has one scalar on the
+    diagonal and one elsewhere.
     """
 
     def __init__(self, values: Tensor, options: TrackerOptions, generator: torch.Generator) -> None:
@@ -207,18 +196,11 @@ class Tracker(nn.Module):
         self.score = self._linear(HIDDEN, 1)
         self.request = self._linear(n, HIDDEN, gain=n)
         self.request_score = self._linear(HIDDEN, count)
-        if options.confirm == "working":
+        if not options.published:
             self.confirm, self.confirm_score = self._linear(n, HIDDEN), self._linear(HIDDEN, 1)
-        is_scaled = options.start == "scaled"
-        if options.update == "full":
-            self.past, self.current = (self._draw(count + 1, count + 1) for _ in range(2))
-            if is_scaled:
-                self.past = nn.Parameter(options.trust * torch.eye(count + 1))
-                self.current = nn.Parameter(torch.eye(count + 1))
-        else:  # the diagonal and the rest of both matrices; or α alone
-            self.mixing = self._draw(4 if options.update == "constrained" else 1)
-            if is_scaled and options.update == "constrained":
-                self.mixing = nn.Parameter(torch.tensor([options.trust, 0.0, 1.0, 0.0]))
+        self.mixing = self._draw(4)  # the diagonal and the rest of both matrices
+        if not options.published:
+            self.mixing = nn.Parameter(torch.tensor([options.trust, 0.0, 1.0, 0.0]))
 
     def _linear(self, inputs: int, outputs: int, gain: float = 1.0) -> nn.Linear:
         layer = nn.Linear(inputs, outputs)
@@ -227,7 +209,7 @@ class Tracker(nn.Module):
         return layer
 
     def _draw(self, *shape: int, gain: float = 1.0) -> nn.Parameter:
-        scale = gain * shape[-1] ** -0.5 if self.options.start == "scaled" else 1.0
+        scale = 1.0 if self.options.published else gain * shape[-1] ** -0.5
         return nn.Parameter(torch.randn(shape, generator=self.generator) * scale)
 
     def utterance(self, words: Tensor) -> Tensor:
@@ -260,7 +242,7 @@ class Tracker(nn.Module):
         scores = self.decode(r)
         asked = torch.sigmoid(self.request(turns.gates[:, None] * r))
         scores = scores + self.request_score(self._drop_out(asked))
-        if self.options.confirm == "working":
+        if not self.options.published:
             heard = self._drop_out(torch.sigmoid(self.confirm(r)))
             scores = scores + turns.confirmed * self.confirm_score(heard)
         return nn.functional.pad(scores, (0, 1))
@@ -268,11 +250,6 @@ class Tracker(nn.Module):
     def beliefs(self, scores: Tensor, before: Tensor) -> Tensor:
         """Return the logits of the belief after each turn; `before` are classes."""
         past = nn.functional.one_hot(before, self.none + 1).to(scores.dtype)
-        if self.options.update == "full":
-            return past @ self.past.T + scores @ self.current.T
-        if self.options.update == "alpha":
-            alpha = torch.sigmoid(self.mixing)
-            return alpha * scores + (1 - alpha) * past
         # W = (a − b) I + b 11ᵀ needs no matrix.
         a, b, c, d = self.mixing.unbind()
         return (a - b) * past + b + (c - d) * scores + d * scores.sum(1, keepdim=True)
@@ -392,10 +369,28 @@ def train(
     return tracker.eval(), curve, best_epoch
 
 
-def train_and_track(
-    corpus: Corpus, slot: str, embedding: Embedding, options: TrackerOptions, seed: int
-) -> tuple[list[str | None], list[dict[str, float]], int]:
-    """Train a tracker on one thread; return its values on the test dialogues, and as `train`."""
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """The result of training a tracker: its predictions and its learning curve.
+
+    `states` are the predicted values after every turn of the test dialogues; `curve` has each
+    epoch's loss, held-out accuracy and held-out loss; `kept` is the best epoch, from 1; `seconds`
+    is CPU time.
+    """
+
+    method: str
+    seed: int
+    slot: str
+    states: Sequence[str | None]
+    curve: Sequence[Mapping[str, float]]
+    kept: int
+    seconds: float
+
+
+def run_trial(corpus: Corpus, key: Key, embedding: Embedding, options: TrackerOptions) -> Trial:
+    """Train a tracker on a corpus and run it on the test dialogues, on one thread."""
+    _, seed, slot = key
+    began = time.process_time()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -405,8 +400,9 @@ def train_and_track(
             tested = Examples.from_turns(turns, slot, corpus.values[slot], embedding)
             start = torch.full((len(corpus.test),), tracker.none)
             lengths = [len(dialogue) for dialogue in corpus.test]
-            states = track(tracker, score_turns(tracker, tested), lengths, start)
+            classes = track(tracker, score_turns(tracker, tested), lengths, start)
     finally:
         torch.set_num_threads(threads)
     names = (*corpus.values[slot], None)
-    return [names[state] for state in states.tolist()], curve, best
+    states = [names[number] for number in classes.tolist()]
+    return Trial(*key, states, curve, best, time.process_time() - began)

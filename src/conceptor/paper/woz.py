@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import json
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,7 +36,6 @@ FILES = (
     "dialogue/ontology_dstc2_en.json",
 )
 LONGEST = 40
-_REQUESTABLE = ("address", "phone", "postcode")
 _PUNCTUATION = str.maketrans("", "", string.punctuation.replace("'", ""))
 
 
@@ -55,8 +54,8 @@ class Turn:
     transcript: str
     requested: tuple[str, ...] = ()
     confirmed: tuple[tuple[str, str], ...] = ()
-    before: Mapping[str, str] | None = None
-    after: Mapping[str, str] | None = None
+    before: Mapping[str, str] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -129,24 +128,12 @@ def read_dialogues(path: str | os.PathLike[str]) -> list[Dialogue]:
         for turn in entry["dialogue"]:
             informed = {slot: value for slot, value in turn["turn_label"] if slot in SLOTS}
             before, goals = goals, goals | informed
-            acts = system_acts(turn["system_acts"])
-            turns.append(Turn(turn["transcript"], *acts, before, goals))
+            acts = turn["system_acts"]
+            requested = tuple(act for act in acts if act in SLOTS)
+            confirmed = tuple(tuple(act) for act in acts if isinstance(act, list))
+            turns.append(Turn(turn["transcript"], requested, confirmed, before, goals))
         dialogues.append(tuple(turns))
     return dialogues
-
-
-def system_acts(acts: Sequence[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Return the slots that acts request and the pairs that they confirm; ignore other acts."""
-    requested, confirmed = [], []
-    for act in acts:
-        match act:
-            case str() if act in SLOTS:
-                requested.append(act)
-            case str() if act in _REQUESTABLE:  # something that the user may ask for
-                confirmed.append(("request", act))
-            case [str() as slot, str() as value]:
-                confirmed.append((slot, value))
-    return tuple(requested), tuple(confirmed)
 
 
 def goal_counts(
@@ -162,7 +149,7 @@ def goal_counts(
     first = np.cumsum([0, *(len(dialogue) for dialogue in dialogues)])[:-1]
     counted = {}
     for slot, values in states.items():
-        goals = [(turn.after or {}).get(slot) for turn in turns]
+        goals = [turn.after.get(slot) for turn in turns]
         right = np.array([goal == value for goal, value in zip(goals, values, strict=True)])
         counted[slot] = right, np.array([bool(goal) for goal in goals])
     if set(states) == set(SLOTS):

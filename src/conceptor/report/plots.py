@@ -51,3 +51,19 @@ def plot_directions(lines: Mapping[str, Float64], ax: Axes, **properties: Any) -
         ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def plot_gates(X: Float64, names: Sequence[str], ax: Axes | None = None) -> Axes:
+    """Fit methods to the rows of X and draw their gates: the share of each direction that is kept.
+
+    Methods are named as in `abtt:n_directions=3`. Draws to the current axes of pyplot by default.
+    """
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtraError("drawing", "plots") from None
+    from conceptor.estimators import estimator  # scikit-learn is slow to import
+
+    gates = {name: estimator(name).fit(X).gate_ for name in names}
+    ax = ax or pyplot.gca()
+    return plot_directions(gates, ax, ylabel="gating coefficient")

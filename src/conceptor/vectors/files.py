@@ -196,7 +196,8 @@ def _checked(opened: Vectors, replace_spaces: str | None) -> Callable[[], Iterat
             count += len(chunk.labels)
             if len(chunk.labels):
                 yield chunk
-        check_unchanged()
+            # Before each chunk, because mapped pages that a shortened file lost end the process.
+            check_unchanged()
         if count == 0:
             raise InvalidInputError(f"{opened.name}: contains no vectors")
         is_clean = not (findings.duplicates or findings.skipped)
@@ -220,7 +221,7 @@ def _drop_bad_rows(chunk: Rows, findings: Findings, where: str) -> Rows:
 
     # If the sum is finite so are its terms, and no second matrix is needed.
     with np.errstate(all="ignore"):
-        suspect = not np.isfinite(chunk.rows.sum(dtype=np.float64))
+        suspect = not np.isfinite(chunk.rows.sum())
     if suspect and not (good := np.isfinite(chunk.rows).all(axis=1)).all():
         first = int(np.argmin(good))
         is_nan = np.isnan(chunk.rows[first]).any()
@@ -230,7 +231,11 @@ def _drop_bad_rows(chunk: Rows, findings: Findings, where: str) -> Rows:
     if _SURROGATE.search("".join(chunk.labels)):
         good = np.array([not _SURROGATE.search(label) for label in chunk.labels])
         first = int(np.argmin(good))
-        word = chunk.labels[first].encode(errors="surrogateescape")
+        label = chunk.labels[first]
+        try:
+            word = label.encode(errors="surrogateescape")
+        except UnicodeEncodeError:  # half a character, as JSON can escape it
+            word = label.encode(errors="surrogatepass")
         chunk = reject(good, f"the word {word!r} is not UTF-8")
     return chunk
 

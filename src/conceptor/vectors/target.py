@@ -17,7 +17,7 @@ from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.files import check_writable
 from conceptor.base.folders import check_folder
 from conceptor.base.progress import Progress, silent
-from conceptor.base.threads import one_blas_thread, ordered_map, processors
+from conceptor.base.threads import one_blas_thread, ordered_map, processors, read_ahead
 from conceptor.vectors.formats import all_formats, find_format
 from conceptor.vectors.formats.encoding import DTYPES
 from conceptor.vectors.formats.format import Format, Target
@@ -162,8 +162,8 @@ def write(
             def mapped(chunk: tuple[Sequence[str], Any]) -> tuple[Sequence[str], Any]:
                 return chunk[0], map_.map_words(*chunk)
 
-            # One more ahead than usual, because writing sometimes waits for the disk.
-            chunks = ordered_map(mapped, chunks, processors(), ahead=2)
+            # Reading, mapping and writing overlap, and writing sometimes waits for the disk.
+            chunks = ordered_map(mapped, read_ahead(chunks), processors(), ahead=2)
         assert target.format.write is not None  # `plan_target` checked it
         return target.format.write(target, chunks)
 

@@ -18,6 +18,8 @@ let about;
 let lastQuery = { like: /** @type {string[]} */ ([]), without: /** @type {string[]} */ ([]) };
 /** Duration of the words' movement; while a slider is dragged they follow at once. */
 let moveFor = 900;
+/** Safari refuses more than 100 addresses in 30 seconds, so the slider writes its own when it rests. */
+let isDragged = false;
 /** Whether the map flies to the words once their places are known. */
 let flies = false;
 
@@ -30,7 +32,7 @@ function report(error, place = "status") {
 }
 
 function remember() {
-  history.replaceState(null, "", `?${toQuery(state)}`);
+  if (!isDragged) { history.replaceState(null, "", `?${toQuery(state)}`); }
   select("method").value = state.method;
   select("weights").value = state.weights;
   showLike();
@@ -70,6 +72,12 @@ function wordsChanged() {
   remember();
   askNeighbors();
 }
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || document.activeElement?.matches("input, textarea, select")) { return; }
+  event.preventDefault();
+  byId("like").focus();
+});
 
 document.addEventListener("click", (event) => {
   const chosen = /** @type {HTMLElement} */ (event.target).closest("[data-word]");
@@ -119,8 +127,13 @@ function showNeighbors(answer) {
 // The method: its gate, its gains and losses.
 
 const showSlider = makeSlider((value) => { state.value = value; settingsChanged(); });
-byId("knob").addEventListener("input", () => { moveFor = 150; }, { capture: true });
-byId("knob").addEventListener("change", () => { moveFor = 900; });
+let released = 0;
+byId("knob").addEventListener("input", () => { moveFor = 150; isDragged = true; clearTimeout(released); }, { capture: true });
+byId("knob").addEventListener("change", () => {
+  moveFor = 900;
+  clearTimeout(released);
+  released = setTimeout(() => { isDragged = false; remember(); }, 200);
+});
 
 const askSolution = oneAtATime(async () => {
   try {

@@ -68,11 +68,13 @@ export class WordMap {
     const now = same ? this.at : placesOf(points.words, this.base.words, this.at);
     this.base = layer(points, now);
     this.chosen.origin = this.places(this.chosen);
+    const { before, after } = this.base;
+    const [first, second] = [before, after].map((at) => [extent(at, 0), extent(at, 1)]);
     this.names = points.names.map((text, cluster) => ({
-      text, before: crest(this.base.before, points.clusters, cluster), after: crest(this.base.after, points.clusters, cluster),
+      text, before: crest(before, first, points.clusters, cluster), after: crest(after, second, points.clusters, cluster),
     }));
     this.tint();
-    const [x, y] = [0, 1].map((axis) => Math.max(extent(this.base.before, axis), extent(this.base.after, axis)));
+    const [x, y] = [0, 1].map((axis) => Math.max(first[axis], second[axis]));
     this.extent = [x, y];
     this.camera.setHome(x, y);
     this.move("done", now ? duration : 0, (done) => { this.done = eased(done); });
@@ -112,6 +114,7 @@ export class WordMap {
 
   /** @param {Sight} sight @param {number} duration */
   flyTo(sight, duration) {
+    this.hover("");
     const path = this.camera.flight(sight);
     this.move("camera", duration, (done) => this.camera.look(path(eased(done))));
   }
@@ -381,7 +384,7 @@ export class WordMap {
     }, { passive: false });
     byId("map-view").addEventListener("keydown", (event) => {
       const steps = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] });
-      if (steps[event.key]) { camera.pan(...steps[event.key]); this.redraw(); } else if (event.key === "+" || event.key === "=") { this.zoom(1.5, 200); } else if (event.key === "-") { this.zoom(1 / 1.5, 200); } else if (event.key === "0" || event.key === "Home") { this.flyTo(camera.home, 400); } else { return; }
+      if (steps[event.key]) { this.hover(""); camera.pan(...steps[event.key]); this.redraw(); } else if (event.key === "+" || event.key === "=") { this.zoom(1.5, 200); } else if (event.key === "-") { this.zoom(1 / 1.5, 200); } else if (event.key === "0" || event.key === "Home") { this.flyTo(camera.home, 400); } else { return; }
       event.preventDefault();
     });
   }
@@ -434,11 +437,10 @@ function extent(at, axis) {
 
 /**
  * The clearest place of a cluster: the cell where it has many words and others have few.
- * @param {Float32Array} at @param {number[]} clusters @param {number} cluster
+ * @param {Float32Array} at @param {number[]} extents @param {number[]} clusters @param {number} cluster
  */
-function crest(at, clusters, cluster) {
+function crest(at, [x, y], clusters, cluster) {
   const cells = 14;
-  const [x, y] = [extent(at, 0), extent(at, 1)];
   const [own, all, sums] = [new Float32Array(cells * cells), new Float32Array(cells * cells), new Float32Array(2 * cells * cells)];
   clusters.forEach((each, i) => {
     const [column, row] = [at[2 * i] / x, at[2 * i + 1] / y].map((part) => Math.min(Math.max(Math.floor((part + 1) / 2 * cells), 0), cells - 1));

@@ -51,8 +51,8 @@ export function showNear(list, side) {
 export function showScores(place, scores, digits = 1) {
   byId(place).replaceChildren(...scores.map(({ name, before, after, note, low, high }) => {
     const change = before === null || after === null ? null : after - before;
-    const isClear = low === null || high === null ? Math.abs(change ?? 0) >= 0.5 * 10 ** -digits : low > 0 || high < 0;
-    const kind = change === null || !isClear ? "faint" : change > 0 ? "up" : "down";
+    // A change is a gain or a loss only if its interval excludes zero; without one, it has no color.
+    const kind = low !== null && low > 0 ? "up" : high !== null && high < 0 ? "down" : "faint";
     const interval = low === null || high === null ? "" : ` [${signed(low, digits)}, ${signed(high, digits)}]`;
     const shown = change === null ? "" : `${signed(change, digits)}${interval}`;
     return make("div", {}, make("dt", { title: note }, name), make("dd", {},

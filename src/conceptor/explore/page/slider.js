@@ -23,6 +23,8 @@ export function makeSlider(change) {
   function set(value) {
     if (!slider) { return; }
     const rounded = slider.name === "aperture" ? Number(value.toPrecision(6)) : Math.round(value);
+    // The label follows the hand, not the server.
+    byId("knob-value").textContent = slider.name === "aperture" ? rounded.toPrecision(3) : String(rounded);
     change(Math.abs(rounded - slider.default) < 1e-5 * slider.default ? null : rounded);
   }
 
@@ -42,7 +44,7 @@ export function makeSlider(change) {
     byId("knob-name").dataset.term = now.name;
     if (!knob.matches(":active")) { knob.value = String(position(now, now.value)); }
     const text = isAperture ? now.value.toPrecision(3) : String(now.value);
-    byId("knob-value").textContent = text;
+    if (!knob.matches(":active")) { byId("knob-value").textContent = text; }
     knob.setAttribute("aria-valuetext", text);
     // The label of the smaller mark ends at its tick and the other one starts there: no overlap.
     const marks = Object.entries(now.marks).sort((a, b) => a[1] - b[1]);

@@ -1,19 +1,7 @@
-"""The file formats, one module each.
-
-A package adds a format with
-
-    [project.entry-points."conceptor.formats"]
-    my-format = "package.module:FORMAT"
-
-where `FORMAT` is a `conceptor.vectors.formats.Format`.
-"""
+"""The file formats, one module each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
-
-from conceptor.base.errors import ConceptorError
 from conceptor.vectors.formats import (
     fasttext,
     npy,
@@ -41,28 +29,11 @@ FORMATS = (
 )
 
 
-def all_formats() -> Iterator[Format]:
-    """Yield all formats; those of other packages come last, and are loaded only if needed."""
-    yield from FORMATS
-    yield from _added_formats()
-
-
-@cache
-def _added_formats() -> tuple[Format, ...]:
-    from importlib.metadata import entry_points  # its import alone takes 15 ms
-
-    formats = []
-    for entry in entry_points(group="conceptor.formats"):
-        try:
-            formats.append(entry.load())
-        except Exception as error:
-            raise ConceptorError(
-                f"{entry.name} of {entry.value} could not be loaded ({error}); repair or "
-                "uninstall the package that provides it"
-            ) from error
-    return tuple(formats)
+def all_formats() -> tuple[Format, ...]:
+    """Return all formats, in the order in which files are recognized."""
+    return FORMATS
 
 
 def find_format(name: str) -> Format | None:
     """Return the format with a name, if there is one."""
-    return next((each for each in all_formats() if each.name == name), None)
+    return next((each for each in FORMATS if each.name == name), None)

@@ -309,9 +309,12 @@ def _write(target: Target, chunks: Chunks) -> int:
         fields.insert(0, (label, arrow.string()))
     encoding = Encoding(target.dtype or FLOAT32, target.dimension)
     schema = vector_schema(str(target.path), arrow.schema(fields), [_VECTOR], encoding)
-    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    options: dict[str, Any] = {}
+    # Parquet stores a byte as four; pyarrow's default, a dictionary, makes it one again.
+    if not encoding.has_scales:
+        options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
     count = 0
-    with _open_writer(target, schema, **plain) as writer:
+    with _open_writer(target, schema, **options) as writer:
         for labels, rows in chunks:
             columns = vector_columns(schema, [_VECTOR], labels, rows, encoding)
             if target.has_words:
@@ -331,9 +334,10 @@ def _rewrite(vectors: Vectors, target: Target, map_: AffineMap | None, progress:
         vectors.name, table.schema, table.vectors, encoding, casts=target.dtype is not None
     )
     others = [name for name in table.schema.names if name not in table.vectors]
-    # No two vectors are alike, so they get neither dictionaries nor statistics.
-    options: dict[str, Any] = dict.fromkeys(("use_dictionary", "write_statistics"), others or False)
-    if vectors.format == target.format.name == _PARQUET:
+    options: dict[str, Any] = {}
+    if not encoding.has_scales:  # few floats are alike, so they get no dictionaries or statistics
+        options = dict.fromkeys(("use_dictionary", "write_statistics"), others or False)
+    if not encoding.has_scales and vectors.format == target.format.name == _PARQUET:
         with _open_parquet(vectors.files[0]) as file:
             if file.metadata.num_row_groups:
                 codec = file.metadata.row_group(0).column(0).compression

@@ -5,6 +5,7 @@ Text shares the header and how it is written.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -58,32 +59,30 @@ def _read(path: Path, header: tuple[int, int], findings: Findings) -> Iterator[R
     header_count, dimension = header
     width, count, rest = 4 * dimension, 0, b""
     size = max(BLOCK_BYTES, 2 * (width + _LONGEST_WORD))
+    # A regular expression finds the rows of a block faster than a loop. What follows the last whole
+    # row is too short to match, so no row is found in the wrong place.
+    row = re.compile(rb"([^ ]*) (.{%d})" % width, re.DOTALL)
     with ByteReader(path) as reader:
         while more := reader.read(size):
             block = rest + more
-            words, parts, start = [], [], 0
             if reader.position == len(more):
-                start = more.index(b"\n") + 1  # the header
-            while True:
-                while block.startswith(b"\n", start):
-                    start += 1
-                space = block.find(b" ", start)
-                end = space + 1 + width
-                if space < 0 or end > len(block):
-                    break
-                words.append(block[start:space])
-                parts.append(block[space + 1 : end])
-                start = end
-            rest = block[start:]
+                block = block[block.index(b"\n") + 1 :]  # without the header
+            pairs = row.findall(block)
+            words = b" ".join([word for word, _ in pairs])
+            values = bytearray().join([value for _, value in pairs])
+            rest = block[len(words) + len(values) + bool(pairs) :]
             if len(rest) > width + _LONGEST_WORD:
                 raise InvalidInputError(
                     f"{path}, byte {reader.position - len(rest)}: found a word longer than "
                     f"{_LONGEST_WORD} bytes; the file is not word2vec binary, or it is damaged"
                 )
-            rows = np.frombuffer(bytearray().join(parts), dtype="<f4").reshape(-1, dimension)
-            count += len(words)
-            labels = [word.decode(errors="surrogateescape") for word in words]
-            yield Rows(labels, rows, np.arange(count - len(words) + 1, count + 1))
+            if pairs:
+                text = words.decode(errors="surrogateescape")
+                labels = [word.lstrip("\n") for word in text.split(" ")]
+                rows = np.frombuffer(values, dtype="<f4").reshape(-1, dimension)
+                yield Rows(labels, rows, np.arange(count + 1, count + len(labels) + 1))
+                count += len(labels)
+        rest = rest.lstrip(b"\n")
         if rest:
             message = (
                 f"{path}, byte {reader.position - len(rest)}: the file ends within a row "
@@ -111,15 +110,18 @@ def _open(head: Head, findings: Findings, _: Columns) -> Vectors:
 
 def encode(words: Sequence[str], rows: NDArray[np.float32]) -> bytes:
     """Return some rows as bytes; raise for a word that could not be read back."""
-    joined = "\n".join(words)
+    joined = " \n".join(words) + " "
     encoded = joined.encode().split(b"\n")
-    if len(encoded) != len(words) or " " in joined:
+    if len(encoded) != len(words) or joined.count(" ") != len(words):
         bad = next(word for word in words if " " in word or "\n" in word)
         refuse_word(bad, "a space or newline", _NAME)
-    data, width = rows.astype("<f4", copy=False).tobytes(), 4 * rows.shape[1]
-    parts: list[bytes] = []
-    for i, word in enumerate(encoded):
-        parts += (word, b" ", data[i * width : (i + 1) * width], b"\n")
+    width = 4 * rows.shape[1]
+    lines = np.empty((len(rows), width + 1), dtype=np.uint8)
+    lines[:, :width] = rows.astype("<f4", copy=False).view(np.uint8)
+    lines[:, width] = ord("\n")
+    parts: list[bytes] = [b""] * (2 * len(words))
+    parts[::2] = encoded
+    parts[1::2] = lines.view(f"V{width + 1}").ravel().tolist()
     return b"".join(parts)
 
 
