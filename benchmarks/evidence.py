@@ -51,7 +51,7 @@ DATA = Path(__file__).parents[1] / "docs" / "data"
 # Two kinds of rows: directions alone, and directions with SIF lengths; every method has both,
 # the original too. A third kind has the lengths that the authors of each method leave.
 UNIT, USAGE = ":lengths=unit", ":lengths=usage"
-OURS = f"cn{USAGE}"  # the default
+OURS = "cn"  # the default: its lengths are by usage
 METHODS = ("abtt:n_directions=2", "abtt", "cn-paper", "pvn", "whitening", "zipf-whitening", "hsr")
 DIRECTIONS = tuple(method + UNIT for method in METHODS)
 LENGTHS = tuple(method + USAGE for method in METHODS)
@@ -88,8 +88,8 @@ on one side of zero; *level*: it contains zero.
 - **Lengths.** `lengths=unit` compares directions alone: every method is fitted to unit vectors and
   its rows have length 1. With `lengths=usage`, rows are then multiplied by the factors of SIF,
   a/(a + p), a = 0.001, p the word's share of running text. `original:lengths=usage` is plain SIF
-  weighting of the original directions. `cn:lengths=usage` is the default. Without either, a method
-  runs with its authors' settings and keeps the lengths that it gives.
+  weighting of the original directions. `cn` is the default, with `lengths=usage`. Any other method
+  without a setting of lengths runs as its authors run it.
 - **Vectors.** Means are over the sets on which `postprocess` does not warn that running text
   already spreads evenly.
 - **Held out:** RW, MTurk, SimVerb; STS 2013 and 2015; BM; CISI; the semantic analogies; SICK. They
@@ -288,7 +288,8 @@ def measure_words(keep: Path, name: str, vectors: object, battery: Battery) -> M
     ]
     measured = parts[0] | parts[1] | parts[2]
     # Cosines of single words do not depend on lengths.
-    for method in (ORIGINAL, "cn", *METHODS):
+    measured.same_cosines(OURS, OURS + UNIT)
+    for method in (ORIGINAL, *METHODS):
         measured.same_cosines(method + USAGE, method + UNIT)
     return measured
 
@@ -383,7 +384,6 @@ def each_set(sets: Mapping[str, Measured]) -> list[str]:
 
 
 def check(vectors: str, keep: Path, battery: Battery) -> None:
-    """Print which claims hold on these vectors, and the evidence against the others."""
     opened = open_vectors(vectors)
     digest = hashlib.sha256()  # so that other vectors of the same name are measured
     for file in opened.files:

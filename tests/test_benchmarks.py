@@ -13,7 +13,9 @@ import pytest
 import conceptor
 from conceptor.evaluation import Battery
 from conceptor.evaluation.comparison import compare_words
+from conceptor.evaluation.labels import SentencePair
 from conceptor.evaluation.similarity import WordSimilarity
+from conceptor.evaluation.sts import SentenceSimilarity
 from conceptor.vectors.table import WordVectors
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
@@ -46,6 +48,9 @@ def tiny(rng):
     gold = [float(rows[2 * i, 1:] @ rows[2 * i + 1, 1:]) for i in range(100)]
     thin = [*pairs[:10], *((f"x{i}", f"y{i}") for i in range(90))]
     tasks = [WordSimilarity("full", pairs, gold), WordSimilarity("thin", thin, gold[::-1])]
+    scored = zip(pairs, gold, strict=True)
+    sentences = [SentencePair(a, f"{b} the", score) for (a, b), score in scored]
+    tasks.append(SentenceSimilarity("sentences", sentences))
     return WordVectors(words, rows.astype(np.float32)), Battery(tasks)
 
 
@@ -53,11 +58,11 @@ def test_the_evidence_counts_what_compare_counts(tiny, tmp_path, capsys):
     vectors, battery = tiny
     target = tmp_path / "evidence.json"
     evidence.write_evidence(target, {"tiny": vectors}, tmp_path, battery, "python evidence.py")
-    comparison = compare_words(vectors, ["original", "cn:lengths=unit"], battery)
-    gain = comparison.gains("similarity")["cn:lengths=unit"]
+    comparison = compare_words(vectors, ["original", "cn"], battery)
+    gains = [comparison.gains(family)["cn"] for family in ("similarity", "sts")]
     tables = data_files.read(target)
     (row,) = tables["the-default-against-the-original-by-vectors"].rows
-    assert row[:2] == ["tiny", evidence.cell(gain)]
+    assert row[:3] == ["tiny", *map(evidence.cell, gains)]
     note = json.loads(target.read_text())["note"]
     assert note.startswith(f"Written by `python evidence.py`, conceptor {conceptor.__version__}, ")
     assert "Directions and lengths" in capsys.readouterr().out
