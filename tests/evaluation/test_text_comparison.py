@@ -10,7 +10,7 @@ from scipy import stats
 
 from conceptor import compare, postprocess
 from conceptor.base.errors import InvalidInputError
-from conceptor.evaluation import Comparison, Evaluation, Outcome, text_comparison
+from conceptor.evaluation import Comparison, Evaluation, Outcome, judged, text_comparison
 from conceptor.evaluation.labels import read_judgments, read_text_pairs
 from conceptor.evaluation.retrieval import ndcg
 from conceptor.evaluation.statistics import Mean
@@ -277,6 +277,8 @@ def test_files_of_judgments(rows, texts, tmp_path) -> None:
     for content, message in {
         "1\n": "line 1: expected a query, a row",
         "1 2 x\n": "line 1: expected a query, a row",
+        "1 2 nan\n": "line 1: expected",
+        "1 2\n1 3 1_0\n": "line 2: expected",
         "1 2 3 4 5\n": "line 1: expected",
         "1 2\n3 4\n": "line 2: there is no query '3' among the 2",
         "1 2 0\n": "lists no relevant row",
@@ -287,6 +289,24 @@ def test_files_of_judgments(rows, texts, tmp_path) -> None:
     path.write_text("1 2\n1 601\n")
     with pytest.raises(InvalidInputError, match=r"rel\.tsv, line 2: there is no row '601'"):
         compare_texts(rows, queries=rows[:2], relevant=path)
+
+
+def test_a_query_id_that_occurs_twice_is_refused(rows, tmp_path) -> None:
+    queries, relevant = tmp_path / "queries.tsv", tmp_path / "relevant.tsv"
+    queries.write_text("a\tone\nb\ttwo\na\tthree\n")
+    relevant.write_text("a\t1\n")
+    with pytest.raises(InvalidInputError, match=r"queries\.tsv, line 3: the id 'a' occurs twice"):
+        judged.read_judgments(queries, relevant, as_texts(rows), len(rows))
+
+
+def test_a_clear_gain_is_significant_among_many_methods(rows, pairs) -> None:
+    rng = np.random.default_rng(3)
+    shared = 8 * rng.random((COUNT, 1)) * rng.standard_normal(DIMENSION)
+    methods = [f"abtt:n_directions={number % 20}:n_components={number // 20 + 22}"
+               for number in range(50)]  # fmt: skip
+    found = compare_texts(rows + shared, methods, pairs=pairs, **PLAIN)
+    assert found.comparison.resamples == 40 * 50
+    assert found.verdict.method != "original"
 
 
 def test_memory_does_not_grow_with_the_forms(monkeypatch, rows) -> None:

@@ -40,6 +40,8 @@ _QUERIES, _SAMPLE, _HUBS = 1000, 4000, 2000
 # Maximum memory for the queries of all forms in a pass.
 _MOST_BYTES = 256 << 20
 _FEW_ITEMS = 30
+# Beyond so many tries, each needs so many resamples for any gain to be significant.
+_MANY_TRIES, _RESAMPLES_PER_TRY = 25, 40
 # With fewer rows there are no neighbors to compare.
 _FEWEST_ROWS = 3
 # A smaller form may lose this many points of the user's measure, or of neighbors without labels.
@@ -309,6 +311,10 @@ def compare_texts(
         for each in evaluations[ORIGINAL].outcomes
         if each.task in labeled and each.used < _FEW_ITEMS
     ]
+    # The smallest p-value is 2 / (resamples + 1), and Holm multiplies it by the number of tries.
+    tries = len(labeled) * (sum(form.whole for form in forms.values()) - 1)
+    if resamples and tries > _MANY_TRIES:
+        resamples = max(resamples, _RESAMPLES_PER_TRY * tries)
     comparison = Comparison(
         name or opened.name, evaluations, [*notes, *fit_notes], resamples, seed, cautions=cautions
     )
