@@ -116,6 +116,13 @@ def test_the_summary_agrees_with_the_intervals(comparison):
     assert reverse.main_method == ALL[-1]
 
 
+def test_lengths_by_usage_alone_are_a_method(words, vectors, battery, options):
+    name = "original:lengths=usage"
+    found = compare_words((words, vectors), ["original", name], battery, options, resamples=0)
+    assert found.methods == ["original", name]
+    assert found.evaluations[name].means().keys() == found.evaluations["original"].means().keys()
+
+
 def test_a_method_that_leaves_nothing_is_undefined_in_every_format(words, vectors, battery):
     nothing = "cn:aperture=inf"
     found = compare_words((words, vectors), ["original", nothing], battery, resamples=20)

@@ -54,6 +54,10 @@ def read_judgments(
         name, _, text = line.partition("\t")
         if not text.strip():
             raise InvalidInputError(f"{queries}, line {number}: expected an id, a tab and a query")
+        if name.strip() in texts:
+            raise InvalidInputError(
+                f"{queries}, line {number}: the id {name.strip()!r} occurs twice"
+            )
         texts[name.strip()] = text.strip()
     judgments = read_relevant(relevant)
     for where, query, _ in judgments:

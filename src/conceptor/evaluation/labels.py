@@ -57,6 +57,12 @@ def split_lines(path: Path_, what: str) -> Iterator[tuple[int, list[str]]]:
             yield number, [field.strip() for field in fields]
 
 
+def _parse_number(text: str) -> float:
+    if "_" in text or not text.isascii():  # Python accepts 1_000, and any digits
+        raise ValueError
+    return float(text)
+
+
 def read_pairs(path: Path_, *, once: bool = False) -> list[SentencePair]:
     """Read lines of two words or sentences and a score; skip a heading and # comments.
 
@@ -69,9 +75,7 @@ def read_pairs(path: Path_, *, once: bool = False) -> list[SentencePair]:
         where = f"{os.fspath(path)}, line {number}"
         try:
             left, right, score = fields
-            if "_" in score or not score.isascii():  # Python accepts 1_000, and any digits
-                raise ValueError
-            gold = float(score)
+            gold = _parse_number(score)
         except ValueError:
             if index == 0 and len(fields) == 3:
                 continue  # a heading
@@ -244,8 +248,8 @@ def read_relevant(path: Path_) -> list[tuple[str, str, str]]:
         where = f"{os.fspath(path)}, line {number}"
         try:
             query, *between, row = fields if len(fields) == 2 else fields[:-1]
-            grade = 1.0 if len(fields) == 2 else float(fields[-1])
-            if len(between) > 1 or not (query and row):
+            grade = 1.0 if len(fields) == 2 else _parse_number(fields[-1])
+            if len(between) > 1 or not (query and row and math.isfinite(grade)):
                 raise ValueError
         except ValueError:
             raise InvalidInputError(

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from conceptor.algebra.background import FEWEST_ROWS, Background, BackgroundWarning
-from conceptor.base.arrays import cosines, jsonable, unit_rows
+from conceptor.base.arrays import jsonable, unit_rows
+from conceptor.base.errors import InvalidInputError
 from conceptor.base.numbers import format_signed
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
@@ -30,8 +31,8 @@ from conceptor.vectors.search import Nearest, search
 from conceptor.vectors.texts import SomeRows, as_texts, read_some
 from conceptor.vectors.vectors import Transform, Vectors, keep
 
-# Families of results that need no labels.
-KEPT, RELATED = "text-neighbors", "text-related"
+# The family of results that needs no labels.
+KEPT = "text-neighbors"
 _NEIGHBORS = 10
 # The number of rows whose neighbors are searched, of all rows in the sample, and of those of the
 # sample for measuring hubness among each other.
@@ -39,6 +40,10 @@ _QUERIES, _SAMPLE, _HUBS = 1000, 4000, 2000
 # Maximum memory for the queries of all forms in a pass.
 _MOST_BYTES = 256 << 20
 _FEW_ITEMS = 30
+# Beyond so many tries, each needs so many resamples for any gain to be significant.
+_MANY_TRIES, _RESAMPLES_PER_TRY = 25, 40
+# With fewer rows there are no neighbors to compare.
+_FEWEST_ROWS = 3
 # A smaller form may lose this many points of the user's measure, or of neighbors without labels.
 _LABELED_LOSS, _NEIGHBOR_LOSS = 1.0, 10.0
 NAMES = {labels.TEXT_PAIRS: "your pairs", labels.TEXT_RETRIEVAL: "your queries"}
@@ -267,11 +272,14 @@ def compare_texts(
     requests = [row for each in pair_sets.values() for pair in each for row in pair[:2]]
     requests += judgments.rows if judgments else []
     selection = read_some(opened, _SAMPLE, requests, seed=seed, progress=progress)
+    if selection.count < _FEWEST_ROWS:
+        raise InvalidInputError(
+            f"{opened.name}: too few rows ({selection.count}); a comparison needs at least "
+            f"{_FEWEST_ROWS}"
+        )
     score_pairs = [labels.begin_pairs(*each, selection) for each in pair_sets.items()]
     places = judgments.find(selection, opened.dimension) if judgments else []
     sample = selection.vectors[selection.sample]
-    sampled = selection.sample.tolist() if opened.has_words else []
-    related = unlabeled.find_related([selection.texts[i] for i in sampled], seed)
     changes, fit_notes = fit_forms(opened, forms, options, progress)
     evaluations, facts, backgrounds = {}, {}, {}
     cautions: list[str] = []
@@ -284,11 +292,6 @@ def compare_texts(
             outcomes += judgments.outcomes(by_query, places)
         shares, title = Mean(unlabeled.share_kept(near, before)), f"ten nearest of {count:,} rows"
         outcomes.append(Outcome(KEPT, title, "share kept", count, count, shares))
-        if related is not None:
-            pairwise = cosines(rows[related.left], rows[related.right])
-            auc = unlabeled.Separation(pairwise, related.related)
-            title = "rare words in common"
-            outcomes.append(Outcome(RELATED, title, "AUC", auc.size, auc.size, auc))
         evaluations[form] = Evaluation(form, outcomes, {})
         facts[form] = Facts(_strongest(rows), unlabeled.hubness(rows[:_HUBS], _NEIGHBORS))
         if forms[form].whole and len(sample) >= FEWEST_ROWS:
@@ -300,11 +303,6 @@ def compare_texts(
         f"{selection.count:,} rows; neighbors of {len(sample[:_QUERIES]):,} of them among all, "
         f"hubness on {len(sample[:_HUBS]):,}, other figures on {len(sample):,}"
     ]
-    if related is not None:
-        notes.append(
-            f"related rows: {int(related.related.sum()):,} pairs whose texts share rare words, "
-            "against as many random pairs that share none"
-        )
     labeled = [labels.TEXT_PAIRS] * bool(pair_sets)
     labeled += [labels.TEXT_RETRIEVAL] * bool(judgments)
     cautions += [
@@ -313,6 +311,10 @@ def compare_texts(
         for each in evaluations[ORIGINAL].outcomes
         if each.task in labeled and each.used < _FEW_ITEMS
     ]
+    # The smallest p-value is 2 / (resamples + 1), and Holm multiplies it by the number of tries.
+    tries = len(labeled) * (sum(form.whole for form in forms.values()) - 1)
+    if resamples and tries > _MANY_TRIES:
+        resamples = max(resamples, _RESAMPLES_PER_TRY * tries)
     comparison = Comparison(
         name or opened.name, evaluations, [*notes, *fit_notes], resamples, seed, cautions=cautions
     )

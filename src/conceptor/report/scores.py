@@ -11,8 +11,7 @@ from conceptor.evaluation import Comparison, Evaluation, TextComparison
 from conceptor.evaluation.result import YEARS
 from conceptor.evaluation.statistics import CONFIDENCE
 from conceptor.evaluation.task import FEWEST_ITEMS, LEAST_COVERAGE
-from conceptor.evaluation.text_comparison import KEPT, NAMES, RELATED, show_gain
-from conceptor.methods import ORIGINAL
+from conceptor.evaluation.text_comparison import KEPT, NAMES, show_gain
 from conceptor.report.charts import gain_chart
 from conceptor.report.tables import USED, Cell, Line, Table, csv_text
 
@@ -33,7 +32,6 @@ TITLES = {
     "text-pairs": "Your scored pairs (Spearman × 100)",
     "text-retrieval": "Your queries (nDCG@10 × 100)",
     "text-neighbors": "Neighbors kept (%)",
-    "text-related": "Related against random pairs (AUC × 100)",
 }
 _MEANS = {"sts": "mean 2012–2015"}
 # The rows of gains, and the part of an interval that each shows.
@@ -177,8 +175,6 @@ def text_tables(compared: TextComparison) -> list[Table]:
             {name: 100 * each.strongest for name, each in compared.facts.items()}, 1,
         ),
     }  # fmt: skip
-    if RELATED in means[ORIGINAL]:
-        measures["related pairs, AUC"] = ({n: means[n][RELATED] for n in whole.methods}, 2)
     if compared.backgrounds:
         for label, p in (("cosine of a random pair", 0.5), ("of one in 1,000", 0.001)):
             cosines = {name: float(each.cosine(p)) for name, each in compared.backgrounds.items()}
