@@ -59,6 +59,14 @@ def test_an_encoder_finds_documents_by_their_sentences(store, encoder):
     assert conceptor.attach is attach
 
 
+@pytest.mark.parametrize("factor", [1e20, 1e-20])
+def test_the_scale_of_the_vectors_changes_nothing_but_the_offset(store, encoder, factor):
+    texts, vectors = store
+    made = attach(texts, vectors * np.float32(factor))
+    np.testing.assert_allclose(made.encode(texts), encoder.encode(texts), atol=1e-3)
+    np.testing.assert_allclose(made.offset / factor, encoder.offset, atol=1e-5)
+
+
 def test_folders_load_in_the_real_libraries(store, encoder, tmp_path):
     model2vec = pytest.importorskip("model2vec")
     sentence_transformers = pytest.importorskip("sentence_transformers")

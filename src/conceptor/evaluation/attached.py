@@ -29,6 +29,7 @@ from conceptor.static_models.attaching import (
     VOCABULARY,
     Attachment,
     Start,
+    Survey,
     start_from_model,
     start_from_static,
     start_from_zero,
@@ -172,7 +173,7 @@ def attach(
             "language, or from zero"
         )
 
-    fitted, held_out, questions = _gather(store, surveyed.words.total(), start, reader, progress)
+    fitted, held_out, questions = _gather(store, surveyed, start, reader, progress)
     fitting: dict[str, Any] = {"mapped": start.mapped, "ridge": ridge, "progress": progress}
     provenance = start.provenance | {
         "attached_to": store.name,
@@ -199,7 +200,8 @@ def attach(
         whole.fit(start.table, near=trial, **fitting),
         start.tokenizer,
         provenance,
-        whole.mean.astype(np.float32),
+        # The table keeps its scale: vectors of queries have length 1.
+        (whole.mean * surveyed.scale).astype(np.float32),
     )
     for remark in remarks:
         warnings.warn(remark, AttachWarning, stacklevel=2)
@@ -239,7 +241,7 @@ class Questions(NamedTuple):
 
 
 def _gather(
-    store: Vectors, tokens: int, start: Start, reader: TokenReader, progress: Progress
+    store: Vectors, surveyed: Survey, start: Start, reader: TokenReader, progress: Progress
 ) -> tuple[Attachment, Attachment, list[Questions]]:
     """Return the documents to fit to, the held-out ones, and questions made from the latter.
 
@@ -248,7 +250,7 @@ def _gather(
     parts = [Attachment(reader, start.rows, store.dimension, start.sizes) for _ in range(2)]
     # Tokens take four bytes each, like the table's numbers, so both get the same memory.
     most = max(start.rows * store.dimension, _TOKENS)
-    stride = -(-tokens * len(start.sizes) // most)
+    stride = -(-surveyed.words.total() * len(start.sizes) // most)
     questions: list[Questions] = []
     before = 0
     for texts, vectors in store.chunks(progress, "counting"):
@@ -261,7 +263,8 @@ def _gather(
                 if is_held_out and (sentences := make_questions(text)):
                     questions.append(Questions(name, before + row, sentences))
         for part, chosen in zip(parts, rows, strict=True):
-            part.add([texts[row] for row in chosen], vectors[chosen])
+            scaled = np.asarray(vectors[chosen], np.float32) / np.float32(surveyed.scale)
+            part.add([texts[row] for row in chosen], scaled)
         questions = sorted(questions)[:_MOST_DOCUMENTS]
         before += len(texts)
     return parts[0], parts[1], questions
