@@ -226,7 +226,7 @@ def test_an_input_that_changed_after_the_map_was_estimated_is_refused(folder, X,
     postprocess(folder / "in", folder / "out", method)
     done = states(folder / "out")
     pq.write_table(table(X[:9]), changed)
-    with pytest.raises(InvalidInputError, match="part-3.parquet: changed after the map"):
+    with pytest.raises(InvalidInputError, match=r"part-3\.parquet: changed after the map"):
         postprocess(folder / "in", folder / "out", method)
     assert states(folder / "out") == done
 
@@ -235,7 +235,7 @@ def test_an_input_that_changed_after_the_map_was_estimated_is_refused(folder, X,
         pq.write_table(table(X[:19]), changed)
 
     monkeypatch.setattr(AffineMap, "save", save)
-    with pytest.raises(InvalidInputError, match="part-3.parquet: changed after the map"):
+    with pytest.raises(InvalidInputError, match=r"part-3\.parquet: changed after the map"):
         postprocess(folder / "in", folder / "new", method)
     assert not states(folder / "new")
 
