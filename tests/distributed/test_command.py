@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
+import distributed
 import numpy as np
 import pytest
 
@@ -78,6 +79,18 @@ def test_no_scheduler_there(monkeypatch):
             pytest.raises(ConceptorError, match="no Dask scheduler responds at"),
             connect(address),
         ):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("workers", "said"), [(0, "no Dask worker of"), (1, "cannot import conceptor")]
+)
+def test_workers_that_cannot_work(workers, said, monkeypatch):
+    monkeypatch.setattr(cluster, "_SECONDS_TO_CONNECT", 3.0)
+    options = {"processes": False, "dashboard_address": None, "protocol": "tcp"}
+    with distributed.LocalCluster(n_workers=workers, threads_per_worker=1, **options) as local:
+        monkeypatch.setitem(sys.modules, "conceptor", None)
+        with pytest.raises(ConceptorError, match=said), connect(local.scheduler_address):
             pass
 
 

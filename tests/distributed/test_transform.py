@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import fsspec
@@ -218,6 +219,36 @@ def test_only_missing_and_changed_shards_are_written_again(folder, X, cn):
     }
     last = read_parquet([folder / "out/part-3.parquet"])
     np.testing.assert_allclose(last, cn.transform(X[:9]), atol=1e-6)
+
+
+def test_an_input_that_changed_after_the_map_was_estimated_is_refused(folder, X, monkeypatch):
+    method, changed = "cn:aperture=2:lengths=unit", folder / "in/part-3.parquet"
+    postprocess(folder / "in", folder / "out", method)
+    done = states(folder / "out")
+    pq.write_table(table(X[:9]), changed)
+    with pytest.raises(InvalidInputError, match=r"part-3\.parquet: changed after the map"):
+        postprocess(folder / "in", folder / "out", method)
+    assert states(folder / "out") == done
+
+    def save(self, path, save=AffineMap.save):
+        save(self, path)
+        pq.write_table(table(X[:19]), changed)
+
+    monkeypatch.setattr(AffineMap, "save", save)
+    with pytest.raises(InvalidInputError, match=r"part-3\.parquet: changed after the map"):
+        postprocess(folder / "in", folder / "new", method)
+    assert not states(folder / "new")
+
+
+@pytest.mark.parametrize("entry", [7, {}, {"state": 1, "words": "2", "size": None}])
+def test_a_record_with_values_of_other_types_is_refused(entry, folder, cn):
+    transform(cn.map_, folder / "in", folder / "out")
+    path = folder / "out" / RECORD
+    content = json.loads(path.read_text())
+    content["done"]["part-1.parquet"] = entry
+    path.write_text(json.dumps(content))
+    with pytest.raises(InvalidInputError, match="damaged; start over with --force"):
+        transform(cn.map_, folder / "in", folder / "out")
 
 
 @posix_only("limits the size of files")

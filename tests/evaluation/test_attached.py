@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import weakref
 
 import numpy as np
@@ -10,9 +11,16 @@ import pytest
 
 import conceptor
 from conceptor import StaticModel
-from conceptor.base.errors import InvalidInputError
-from conceptor.evaluation.attached import AttachWarning, Loss, attach, make_questions
+from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.evaluation.attached import (
+    AttachWarning,
+    Loss,
+    attach,
+    judged_verdict,
+    make_questions,
+)
 from conceptor.evaluation.judged import fuse, nearest_rows, read_judgments
+from conceptor.evaluation.statistics import Mean
 from conceptor.integrations.stores import open_store
 from conceptor.static_models.attaching import survey
 from conceptor.vectors.vectors import RowKind, Rows, Vectors
@@ -57,6 +65,14 @@ def test_an_encoder_finds_documents_by_their_sentences(store, encoder):
     assert encoder.provenance["loss"]["against"] == "document"
     np.testing.assert_allclose(encoder.offset, vectors.mean(axis=0), atol=1e-6)
     assert conceptor.attach is attach
+
+
+@pytest.mark.parametrize("factor", [1e20, 1e-20])
+def test_the_scale_of_the_vectors_changes_nothing_but_the_offset(store, encoder, factor):
+    texts, vectors = store
+    made = attach(texts, vectors * np.float32(factor))
+    np.testing.assert_allclose(made.encode(texts), encoder.encode(texts), atol=1e-3)
+    np.testing.assert_allclose(made.offset / factor, encoder.offset, atol=1e-5)
 
 
 def test_folders_load_in_the_real_libraries(store, encoder, tmp_path):
@@ -215,6 +231,26 @@ def test_the_verdict_follows_the_lower_end_and_the_number_of_documents():
     assert Loss("model", 900, 100, 80, 60, 99).verdict == "use it together with BM25"
     assert Loss("model", 900, 100, 80, 10, 90).verdict == "do not use it"
     assert Loss("document", 900, 100, 70, 61, 80).verdict == "use it"
+    assert Loss("document", 900, 2, 100, 100, 100).verdict == "too few questions to judge"
+
+
+def test_the_verdict_of_judgments():
+    scores = np.random.default_rng(0).uniform(0.2, 0.5, 40)
+
+    def verdict(bm25, both, count=40):
+        gains = {"attached": scores, "BM25": scores + bm25, "attached + BM25": scores + both}
+        return judged_verdict({name: Mean(each[:count]) for name, each in gains.items()})
+
+    assert verdict(-0.1, 0) == "use it"
+    assert verdict(-0.1, 0.1) == "use it together with BM25"
+    assert verdict(0.2, 0.1) == "use BM25 alone"
+    assert verdict(0.2, 0.1, count=19) == "too few questions to judge"
+
+
+def test_a_missing_package_is_noticed_before_anything_is_read(monkeypatch):
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(MissingExtraError, match="bm25"):
+        attach("no such store", queries="q.tsv", relevant="r.tsv")
 
 
 def test_judgments_are_checked(tmp_path):
@@ -297,4 +333,12 @@ def test_judged_beside_bm25(store, tmp_path):
     assert list(rows) == ["attached", "BM25", "attached + BM25"]
     assert rows["BM25"]["recall@10"] > 90  # the queries are in the documents
     assert rows["attached"]["difference"] == 0
+    expected = "use it"
+    for name, verdict in (
+        ("attached + BM25", "use it together with BM25"),
+        ("BM25", "use BM25 alone"),
+    ):
+        if rows[name]["low"] > 0:
+            expected = verdict
+    assert made.provenance["verdict"] == expected
     assert json.loads(json.dumps(made.provenance)) == made.provenance

@@ -274,3 +274,13 @@ def test_a_log_gets_a_line_per_minute(capsys):
         report("words", now / 300, now)
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"conceptor: words: {s / 300:.0%}, {s} so far" for s in range(60, 301, 60)]
+
+
+def test_a_decoder_without_sentences_warns(transformer, counts):
+    transformers = pytest.importorskip("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(transformer)
+    sizes = {"n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 64}
+    config = transformers.GPT2Config(vocab_size=len(tokenizer), **sizes)
+    options = {"vocabulary": WORDS, "weights": counts}
+    with pytest.warns(UserWarning, match="is a decoder"):
+        distill(transformers.GPT2Model(config), tokenizer, **options)

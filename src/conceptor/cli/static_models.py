@@ -186,8 +186,7 @@ def attach(
         f"{target}: {summary['tokens']:,} tokens × {summary['dimensions']}, fitted to "
         f"{summary['documents']:,} documents in {summary['seconds']:.0f} s"
     ]
-    if "verdict" in summary:
-        lines += [f"measured: {summary['measured']}", f"verdict: {summary['verdict']}"]
+    lines += [f"{key}: {summary[key]}" for key in ("measured", "verdict") if key in summary]
     if summary.get("documents_named_by", "rows") != "rows":
         lines.append(f"judged documents: by the column {summary['documents_named_by']}")
     for number, row in enumerate(summary.get("judged", ())):

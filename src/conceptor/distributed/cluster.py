@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
@@ -49,6 +50,7 @@ def connect(
                 f"no Dask scheduler responds at {scheduler} ({error}); check that it is running"
             ) from None
         with client, client.as_current():
+            _check_workers(client, scheduler)
             yield client
         return
     if workers is not None and workers < 1:
@@ -83,6 +85,22 @@ def connect(
                 "fewer, or with more memory"
             ) from error
         yield client
+
+
+def _check_workers(client: distributed.Client, scheduler: str) -> None:
+    """Raise if no worker joins soon, or if a worker cannot import this library."""
+    try:
+        client.wait_for_workers(1, timeout=_SECONDS_TO_CONNECT)
+        probe = client.submit(importlib.import_module, "conceptor", pure=False)
+        error = probe.exception(timeout=_SECONDS_TO_CONNECT)
+    except TimeoutError:
+        raise ConceptorError(
+            f"no Dask worker of {scheduler} responds; check that workers are running"
+        ) from None
+    if error is not None:
+        raise ConceptorError(
+            f"the workers of {scheduler} cannot import conceptor ({error}); install it there"
+        )
 
 
 def run_tasks(tasks: Sequence[Delayed]) -> Iterator[tuple[int, Any]]:

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -53,6 +53,7 @@ class Failure:
 
     message: str
     invalid: bool = True
+    shard: str = ""
 
 
 def _attempt(action: Callable[..., Any], shard: Shard, *arguments: Any) -> Any:  # noqa: ANN401
@@ -133,9 +134,9 @@ def gather_shards(
     every = [list(weights)] * len(shards)
     arguments = ([vectors.dimension] * len(shards), every, [usage] * len(shards), before)
     total: Gathered | None = None
-    for _shard, result in _run(_gather, shards, "moments", progress, *arguments):
+    for shard, result in _run(_gather, shards, "moments", progress, *arguments):
         if isinstance(result, Failure):
-            failures.append(result)
+            failures.append(replace(result, shard=shard.name))
         else:
             ours = {every[0][i]: each for i, each in result.moments.items()}
             result = replace(result, moments=ours)
@@ -216,6 +217,8 @@ class _Record:
     folder: str
     request: dict[str, str]
     done: dict[str, Any]
+    # The state of each shard that the map was estimated on.
+    estimated: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(
@@ -240,6 +243,11 @@ class _Record:
         try:
             content = json.loads(fs.cat_file(path))
             old, record.done = dict(content["request"]), dict(content["done"])
+            record.estimated = dict(content.get("estimated", {}))
+            kinds = {"state": str, "words": int, "size": int}
+            for entry in record.done.values():
+                if not all(type(entry[name]) is kind for name, kind in kinds.items()):
+                    raise TypeError
         except (ValueError, LookupError, TypeError):
             raise InvalidInputError(
                 f"{target}/{RECORD}: damaged; start over with --force"
@@ -263,7 +271,9 @@ class _Record:
 
     def save(self) -> None:
         """Write the record, atomically."""
-        content = json.dumps({"request": self.request, "done": self.done}, indent=1)
+        content = json.dumps(
+            {"request": self.request, "done": self.done, "estimated": self.estimated}, indent=1
+        )
         with publishing(self.fs, self.path(RECORD)) as path, replace_atomically(path) as beside:
             beside.write_text(content, encoding="utf-8")
 
@@ -379,6 +389,14 @@ def postprocess(
         map_ = fits.methods[str(chosen)].map
         with publishing(record.fs, saved) as path:
             map_.save(path)
+        bad = {failure.shard for failure in failures}
+        record.estimated = {each.name: each.state for each in shards if each.name not in bad}
+        shards = find_shards(source, column, rows, storage_options)
+    for shard in shards:
+        if record.estimated.get(shard.name, shard.state) != shard.state:
+            raise InvalidInputError(
+                f"{shard}: changed after the map was estimated; start over with --force"
+            )
     if save_map is not None:
         map_.save(save_map)
     report = _transform(map_, shards, record, progress)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from conceptor import __version__
 from conceptor.base.arrays import cosines, unit_rows32
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.progress import Progress, silent
 from conceptor.evaluation.judged import Encode, judge, nearest_rows, read_judgments
 from conceptor.evaluation.retrieval import DEPTH
@@ -29,6 +30,7 @@ from conceptor.static_models.attaching import (
     VOCABULARY,
     Attachment,
     Start,
+    Survey,
     start_from_model,
     start_from_static,
     start_from_zero,
@@ -57,6 +59,9 @@ _SHORTEST, _LONGEST = 5, 30
 # Thresholds for the lower end of the interval, from the best verdict down. Calibrated on two
 # collections and checked on a third (docs/studies/attach.md).
 USE, WITH_BM25, DO_NOT = "use it", "use it together with BM25", "do not use it"
+BM25_ALONE, TOO_FEW = "use BM25 alone", "too few questions to judge"
+# With fewer questions there is no verdict.
+_FEWEST_QUESTIONS = 20
 _THRESHOLDS = {"model": (75.0, 50.0), "document": (60.0, 45.0)}
 # After a fit to fewer documents, the verdict is never the best one: on the same two collections,
 # even samples of 300 kept 90 to 94% of the model's nDCG@10, and of 600 on average 95%.
@@ -130,7 +135,13 @@ def attach(
     if model is not None and base is not None:
         raise InvalidInputError("both --model and --base were given; choose one")
     if (queries is None) != (relevant is None):
+<<<<<<< HEAD
         raise InvalidInputError("--questions and --relevant belong together; give both")
+=======
+        raise InvalidInputError("--queries and --relevant belong together; give both")
+    if queries is not None and find_spec("bm25s") is None:
+        raise MissingExtraError("measuring BM25", "bm25")
+>>>>>>> attach
     if id_column is not None and relevant is None:
         raise InvalidInputError("--id-column needs --relevant")
     if not 0 < ridge < np.inf:
@@ -172,7 +183,7 @@ def attach(
             "language, or from zero"
         )
 
-    fitted, held_out, questions = _gather(store, surveyed.words.total(), start, reader, progress)
+    fitted, held_out, questions = _gather(store, surveyed, start, reader, progress)
     fitting: dict[str, Any] = {"mapped": start.mapped, "ridge": ridge, "progress": progress}
     provenance = start.provenance | {
         "attached_to": store.name,
@@ -199,12 +210,14 @@ def attach(
         whole.fit(start.table, near=trial, **fitting),
         start.tokenizer,
         provenance,
-        whole.mean.astype(np.float32),
+        # The table keeps its scale: vectors of queries have length 1.
+        (whole.mean * surveyed.scale).astype(np.float32),
     )
     for remark in remarks:
         warnings.warn(remark, AttachWarning, stacklevel=2)
     if judgments is not None:
-        provenance["judged"] = judge(store, judgments, result.encode, encoder)
+        provenance["judged"], gains = judge(store, judgments, result.encode, encoder)
+        provenance["verdict"] = judged_verdict(gains)
         provenance["documents_named_by"] = judgments.named_by
     return result
 
@@ -239,7 +252,7 @@ class Questions(NamedTuple):
 
 
 def _gather(
-    store: Vectors, tokens: int, start: Start, reader: TokenReader, progress: Progress
+    store: Vectors, surveyed: Survey, start: Start, reader: TokenReader, progress: Progress
 ) -> tuple[Attachment, Attachment, list[Questions]]:
     """Return the documents to fit to, the held-out ones, and questions made from the latter.
 
@@ -248,7 +261,7 @@ def _gather(
     parts = [Attachment(reader, start.rows, store.dimension, start.sizes) for _ in range(2)]
     # Tokens take four bytes each, like the table's numbers, so both get the same memory.
     most = max(start.rows * store.dimension, _TOKENS)
-    stride = -(-tokens * len(start.sizes) // most)
+    stride = -(-surveyed.words.total() * len(start.sizes) // most)
     questions: list[Questions] = []
     before = 0
     for texts, vectors in store.chunks(progress, "counting"):
@@ -261,7 +274,8 @@ def _gather(
                 if is_held_out and (sentences := make_questions(text)):
                     questions.append(Questions(name, before + row, sentences))
         for part, chosen in zip(parts, rows, strict=True):
-            part.add([texts[row] for row in chosen], vectors[chosen])
+            scaled = np.asarray(vectors[chosen], np.float32) / np.float32(surveyed.scale)
+            part.add([texts[row] for row in chosen], scaled)
         questions = sorted(questions)[:_MOST_DOCUMENTS]
         before += len(texts)
     return parts[0], parts[1], questions
@@ -301,6 +315,8 @@ class Loss(NamedTuple):
         After a fit to few documents it is never the best one: the questions then do not show what
         is missing, as the start already answers them.
         """
+        if self.questions < _FEWEST_QUESTIONS:
+            return TOO_FEW
         best, good = _THRESHOLDS[self.against]
         if self.low >= best and self.documents >= _ENOUGH:
             return USE
@@ -313,6 +329,18 @@ class Loss(NamedTuple):
             f"for {self.share:.0f}% [{self.low:.0f}, {self.high:.0f}] of {self.questions} "
             f"questions the document {goal} is among the first {DEPTH}"
         )
+
+
+def judged_verdict(gains: Mapping[str, Mean]) -> str:
+    """Return a recommendation from the nDCG of each search method on the user's judgments."""
+    attached = gains["attached"]
+    if attached.size < _FEWEST_QUESTIONS:
+        return TOO_FEW
+    for name, verdict in (("BM25", BM25_ALONE), ("attached + BM25", WITH_BM25)):
+        differences = paired_differences({"nDCG": attached}, [{"nDCG": gains[name]}])
+        if differences["nDCG"].interval(0).sign > 0:
+            return verdict
+    return USE
 
 
 def _measure(

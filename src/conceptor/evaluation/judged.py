@@ -132,8 +132,8 @@ def _find_documents(
 
 def judge(
     store: Vectors, judgments: JudgedQueries, encode: Encode, model: Encode | None
-) -> list[dict[str, Any]]:
-    """Return nDCG@10 and recall@10 of each search method, in percent.
+) -> tuple[list[dict[str, Any]], dict[str, Mean]]:
+    """Return nDCG@10 and recall@10 of each search method, in percent, and nDCG by query.
 
     The model comes first if there is one; differences are from the first.
     """
@@ -146,15 +146,16 @@ def judge(
     both = zip(rankings["attached"], rankings["BM25"], strict=True)
     rankings["attached + BM25"] = np.array([fuse(*pair) for pair in both])
     results: list[dict[str, Any]] = []
-    first: Mean | None = None
+    by_query: dict[str, Mean] = {}
     for name, orders in rankings.items():
         pairs = zip(orders[:, :DEPTH], judgments.relevant, strict=True)
         gains, recalls = score_rankings([np.isin(*pair) for pair in pairs], judgments.relevant)
-        first = first or gains
+        by_query[name] = gains
+        first = next(iter(by_query.values()))
         interval = paired_differences({"nDCG": first}, [{"nDCG": gains}])["nDCG"].interval(0)
         scores = {"nDCG@10": 100 * value(gains), "recall@10": 100 * value(recalls)}
         results.append({"name": name, **scores, **asdict(interval)})
-    return results
+    return results, by_query
 
 
 def nearest_rows(store: Vectors, queries: NDArray[np.float32], depth: int) -> NDArray[np.int64]:

@@ -63,11 +63,15 @@ _SAMPLE = 4096
 
 
 class Survey(NamedTuple):
-    """The number of rows of a store, how often its words occur, and warnings for the user."""
+    """The number of rows of a store, how often its words occur, and warnings for the user.
+
+    Vectors are divided by `scale` before a fit, so that their squares stay within float32.
+    """
 
     rows: int
     words: Counter[str]
     warnings: list[str]
+    scale: float = 1.0
 
 
 def survey(store: Vectors, progress: Progress = silent) -> Survey:
@@ -96,6 +100,8 @@ def survey(store: Vectors, progress: Progress = silent) -> Survey:
     first = np.concatenate(sample)
     if not first.any():
         raise InvalidInputError(f"{store.name}: all vectors are 0; check the column of vectors")
+    largest = float(np.abs(first).max())
+    scale = 1.0 if 1e-6 < largest < 1e6 else 2.0 ** np.floor(np.log2(largest))
     warnings = []
     if documents < 200:
         warnings.append(f"only {documents} documents: few words are covered; see the measured loss")
@@ -103,9 +109,9 @@ def survey(store: Vectors, progress: Progress = silent) -> Survey:
         warnings.append(f"{empty:,} texts are empty; their rows were left out of the fit")
     if repeats:
         warnings.append(f"{repeats:,} texts repeat an earlier text; each row counts")
-    if doubt := _find_two_models(first):
+    if doubt := _find_two_models(first / np.float32(scale)):
         warnings.append(f"{doubt}; did one model with the same settings make them all?")
-    return Survey(rows, words, warnings)
+    return Survey(rows, words, warnings, float(scale))
 
 
 def text_hash(text: str) -> bytes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import fileinput
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -114,6 +115,11 @@ def distill(
         raise InvalidInputError(f"sif is {sif}; it must be positive and finite")
     folder = None if keep is None else Path(keep)
     encoder = open_encoder(model, tokenizer)
+    if sentences is None and isinstance(encoder, Transformer) and encoder.is_decoder:
+        warnings.warn(
+            "the model is a decoder, whose vectors of single words are poor; pass sentences",
+            stacklevel=2,
+        )
     word_counts, count_source = _word_counts(weights, vocabulary)
     texts, targets = _open_sentences(
         sentences, sentence_vectors, word_counts, most_sentences, text_column, column

@@ -28,6 +28,7 @@ _BATCH_TOKENS = 4096
 # Sequences between two saves of a run that may be interrupted.
 _BLOCK = 4096
 _LONGEST_TEXT = 128
+_DECODERS = {"gpt2", "gpt_neo", "gpt_neox", "llama", "mistral", "gemma", "qwen2", "qwen3", "phi"}
 _POOLING = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_cls_token": "first",
@@ -55,6 +56,12 @@ class Transformer:
         self.model = model.eval()
         self.pooling = pooling
         self.dimension = int(model.config.hidden_size)
+        architectures = getattr(model.config, "architectures", None) or ()
+        self.is_decoder = (
+            bool(getattr(model.config, "is_decoder", False))
+            or model.config.model_type in _DECODERS
+            or any(name.endswith("ForCausalLM") for name in architectures)
+        )
         self.tokenizer = getattr(tokenizer, "_tokenizer", tokenizer)
         if not hasattr(self.tokenizer, "encode_batch_fast"):
             raise InvalidInputError("distill needs a fast tokenizer (tokenizers, use_fast=True)")
