@@ -72,7 +72,8 @@ def test_a_method_of_ones_own(monkeypatch, vectors):
     own = Method("own", "my own", METHODS["cn"].words, "covariance", METHODS["cn"].gate)
     monkeypatch.setitem(METHODS, "own", own)
     assert Method.parse("own:power=1").gate.power == 1
-    assert conceptor.estimator("own").fit_transform(vectors).shape == vectors.shape
+    with pytest.warns(UserWarning, match="own weights words by their frequency"):
+        assert conceptor.estimator("own").fit_transform(vectors).shape == vectors.shape
 
 
 def test_a_solution_describes_itself(vectors):

@@ -193,7 +193,9 @@ def parse_weights(
         counts, weighted = dict(weights), f"weighted by {source}"
         for word, count in counts.items():
             if not 0 <= count < np.inf:
-                raise InvalidInputError(f"the count of {word!r} must be 0 or more, not {count}")
+                raise InvalidInputError(
+                    f"the count of {word!r} must be finite and 0 or more, not {count}"
+                )
     return Weights(kind, counts, words, top, f"{which}, {weighted}")
 
 

@@ -135,13 +135,9 @@ def attach(
     if model is not None and base is not None:
         raise InvalidInputError("both --model and --base were given; choose one")
     if (queries is None) != (relevant is None):
-<<<<<<< HEAD
         raise InvalidInputError("--questions and --relevant belong together; give both")
-=======
-        raise InvalidInputError("--queries and --relevant belong together; give both")
     if queries is not None and find_spec("bm25s") is None:
         raise MissingExtraError("measuring BM25", "bm25")
->>>>>>> attach
     if id_column is not None and relevant is None:
         raise InvalidInputError("--id-column needs --relevant")
     if not 0 < ridge < np.inf:
