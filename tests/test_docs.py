@@ -8,7 +8,6 @@ import os
 import pkgutil
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from conceptor.cli import COMMANDS
 from conceptor.cli.app import app
 from conceptor.data.registry import demo_vectors
 from conceptor.vectors import write_vectors
+from tests.processes import call, execute
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -101,13 +101,17 @@ def run(page: Path, world: dict[str, object]) -> None:
         if language == "python":
             exec(compile(code, str(page), "exec"), world)
         elif language == "sh":
-            ran = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", code],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert ran.returncode == 0, f"{code}\n{ran.stderr}"
+            for line in code.replace("\\\n", " ").splitlines():
+                run_line(line)
+
+
+def run_line(line: str) -> None:
+    """Run a line of a shell; a plain command runs in this process, which saves its imports."""
+    if line.startswith("conceptor ") and not set(line) & set("|<>$*;&~`{"):
+        ran = call(*shlex.split(line, comments=True)[1:])
+    else:
+        ran = execute(["bash", "-euo", "pipefail", "-c", line])
+    assert ran.returncode == 0, f"{line}\n{ran.stderr}"
 
 
 def has_commands(page: Path) -> bool:
