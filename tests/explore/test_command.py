@@ -25,12 +25,11 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("explore")
     words, rows = toy_table(300)
     write_vectors(path / "my.bin", [(words, rows)])
-    write_vectors(path / "better.bin", [(words, rows * 2)])
     return path
 
 
 def test_it_prints_its_address_answers_and_ends_at_ctrl_c(folder):
-    command = [*COMMAND, "my.bin", "better.bin", "--methods", "cn", "--no-browser"]
+    command = [*COMMAND, "my.bin", "--methods", "cn", "--no-browser"]
     process = processes.start(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -41,7 +40,7 @@ def test_it_prints_its_address_answers_and_ends_at_ctrl_c(folder):
         browser.open(address, timeout=60).close()
         with browser.open(f"{address.partition('?')[0]}api/about", timeout=60) as answer:
             about = json.load(answer)
-        assert about["other"] == "better.bin"
+        assert about["vectors"] == "my.bin"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     finally:
@@ -55,7 +54,6 @@ def test_it_prints_its_address_answers_and_ends_at_ctrl_c(folder):
     ("arguments", "part"),
     [
         (["nothing.bin"], "nothing.bin"),
-        (["my.bin", "nothing.bin"], "nothing.bin"),
         (["my.bin", "--methods", "original"], "original changes nothing"),
         (["my.bin", "--methods", "nonsense"], "unknown method 'nonsense'"),
     ],

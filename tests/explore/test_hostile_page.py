@@ -1,4 +1,4 @@
-"""Words, file names, columns and concept names that are HTML or script stay text in a browser."""
+"""Words, file names, texts and columns that are HTML or script stay text in a browser."""
 
 from __future__ import annotations
 
@@ -69,23 +69,46 @@ def window(browser):
     context.close()
 
 
-@pytest.mark.parametrize("tab", ["map", "concepts"])
-def test_the_page_shows_hostile_words_as_text(window, address, tab):
+def type_attacks(window) -> None:
+    """Whatever a user can type into takes it as text too."""
+    window.click("#exclude summary")
+    for field in ("#like", "#without"):
+        for attack in (ATTACKS[0], ATTACKS[3], ATTACKS[13]):
+            window.fill(field, attack)
+            window.press(field, "Enter")
+    window.wait_for_load_state("networkidle")
+
+
+def test_the_page_shows_hostile_words_as_text(window, address):
     words = [word.replace(" ", "\u00a0") for word in ATTACKS]
-    lists = [("concept", f"{attack.replace(':', '')}: bank river") for attack in ATTACKS[:3]]
-    asked = [("like", words[0]), ("tab", tab), *lists]
-    window.goto(f"{address}&{urlencode(asked)}")
+    window.goto(f"{address}&{urlencode([('like', words[0]), ('color', 'cluster')])}")
     window.wait_for_selector("#after li")
+    window.wait_for_selector("#map[data-drawn]")
+    window.click("#side-before")
     shown = window.locator("#after").text_content()
     assert sum(word in shown for word in words) > 2, "the control: they are shown"
-    # Whatever a user can type into takes it as text too.
-    for i in range(window.locator("input:visible, textarea:visible").count()):
-        field = window.locator("input:visible, textarea:visible").nth(i)
-        if field.get_attribute("type") in (None, "text", "search") and field.is_enabled():
-            for attack in (ATTACKS[0], ATTACKS[3], ATTACKS[13]):
-                field.fill(attack)
-                field.press("Enter")
-    window.wait_for_timeout(500)
+    type_attacks(window)
+
+
+def test_the_page_shows_hostile_texts_and_columns_as_text(window, tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="needs the arrow extra")
+    import pyarrow.parquet
+
+    words, rows = hostile_table()
+    columns = {
+        "text": [f"{ATTACKS[i % 15]} {word} is a text" for i, word in enumerate(words)],
+        ATTACKS[0]: [ATTACKS[i % 5] for i in range(len(words))],
+        "vector": arrow.array(rows.tolist(), arrow.list_(arrow.float32(), rows.shape[1])),
+    }
+    pyarrow.parquet.write_table(arrow.table(columns), tmp_path / "texts.parquet")
+    with serving(Session(tmp_path / "texts.parquet")) as address:
+        window.goto(f"{address}&like=1")
+        window.wait_for_selector("#list li")
+        window.wait_for_selector("#map[data-drawn]")
+        window.select_option("#color", f"column:{ATTACKS[0]}")
+        window.wait_for_selector(f"#legend button:has-text('{ATTACKS[1]}')")
+        assert ATTACKS[0] in window.inner_text("#reading dl"), "the control: it is shown"
+        type_attacks(window)
 
 
 def test_the_report_shows_hostile_words_as_text(window, tmp_path):
@@ -98,7 +121,7 @@ def test_the_report_shows_hostile_words_as_text(window, tmp_path):
     )
     (tmp_path / "<img src=x onerror=window.owned=1>.tsv").write_text(pairs, encoding="utf-8")
     run = call(
-        *("compare", name, "--pairs", "<img src=x onerror=window.owned=1>.tsv", "--html"),
+        *("compare", name, "--pairs", "<img src=x onerror=window.owned=1>.tsv"),
         *("--methods", "cn,abtt", "-o", "report.html"),
         cwd=tmp_path,
     )

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.data import registry
 from conceptor.explore.session import Session, Settings
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.target import write_vectors
-from conceptor.vectors.vectors import collect_rows
 from tests.explore.conftest import toy_table
 from tests.processes import conceptor as run
 from tests.vectors.test_fasttext import model_bytes
@@ -31,35 +29,20 @@ def write_fasttext(folder: Path) -> Path:
     return folder / "model.bin"
 
 
-def write_static(folder: Path) -> Path:
-    """A static model's folder, whose tokens are in the order of its tokenizer."""
-    tokenizers = pytest.importorskip("tokenizers", reason="needs the static extra")
-    pytest.importorskip("wordfreq", reason="needs the static extra")
-    from conceptor.vectors.formats.static_model import write_folder
-
-    words = ["[UNK]", "apple", "tree", "water", "the", "of", "and", "house", "river", "music", "to"]
-    model = tokenizers.models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
-    tokenizer = tokenizers.Tokenizer(model)
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    rows = np.random.default_rng(0).standard_normal((len(words), 4)) + 1
-    content = tokenizer.to_str()
-    write_folder(folder / "model", rows.astype(np.float32), content, {}, "# a card\n", "float32")
-    return folder / "model"
-
-
-def write_npy(folder: Path) -> Path:
-    write_vectors(folder / "v.npy", [toy_table(300)])
-    return folder / "v.npy"
-
-
 def write_binary(folder: Path) -> Path:
     """A file with the name that the command would write to."""
     write_vectors(folder / "better.bin", [toy_table(300)])
     return folder / "better.bin"
 
 
-@pytest.mark.parametrize("write", [write_fasttext, write_static, write_npy, write_binary])
-@pytest.mark.parametrize("changed", [False, True], ids=["as opened", "at another aperture"])
+@pytest.mark.parametrize(
+    ("write", "changed"),
+    [
+        (write_fasttext, False),
+        (write_fasttext, True),  # at another aperture
+        (write_binary, True),
+    ],
+)
 def test_the_command_on_the_page_writes_what_the_page_shows(
     tmp_path, monkeypatch, write, changed
 ) -> None:
@@ -87,18 +70,3 @@ def test_counts_of_a_model_matter(tmp_path) -> None:
     by_rank = Session((by_counts.table.words, by_counts.table.rows), methods=["cn"])
     one, other = (each.fitted(each.default).map.matrix for each in (by_counts, by_rank))
     assert np.abs(one - other).max() > 1e-3
-
-
-@pytest.mark.slow
-def test_the_command_for_the_demo_works_as_it_is_shown(tmp_path, monkeypatch) -> None:
-    registry.demo_files()  # raises without the demo extra
-    monkeypatch.chdir(tmp_path)
-    session = Session("demo", methods=["cn"])
-    _, *arguments = shlex.split(session.solve(session.default)["command"])
-    run(*arguments, "--save-map", "map.safetensors")
-    written = AffineMap.load("map.safetensors")
-    shown = session.fitted(session.default).map
-    np.testing.assert_array_equal(written.matrix, shown.matrix)
-    after = collect_rows(open_vectors("better.bin"), {"bank"})
-    before = session.table.rows[session.table.places(["bank"])]
-    np.testing.assert_allclose(after.vectors, shown.map_words(["bank"], before), atol=1e-6)

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
+import json
 import shlex
 import threading
+from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
 
 import numpy as np
 import pytest
 
-from conceptor.algebra.affine_map import AffineMap
 from conceptor.base.errors import InvalidInputError
-from conceptor.concepts.lookup import UnknownWordsError
-from conceptor.concepts.neighbors import most_similar, rank_words
+from conceptor.concepts.neighbors import most_similar
 from conceptor.concepts.query import Query
 from conceptor.evaluation import Battery, evaluate
 from conceptor.explore import scores
+from conceptor.explore.plane import Planes
 from conceptor.explore.session import APERTURE_SPAN, Cache, Session, Settings
 from conceptor.fit import FitOptions, fit_methods
 from conceptor.vectors.files import in_memory
@@ -25,17 +27,17 @@ def printed(near) -> list[tuple[str, str, int]]:
     return [(each.word, f"{each.score:.3f}", each.rank) for each in near]
 
 
-def at(coordinates: np.ndarray) -> np.ndarray:
-    """Coordinates of the map as points."""
-    return np.reshape(coordinates, (-1, 2)) / 10_000
+def unpacked(packed) -> np.ndarray:
+    """The columns that the page gets as 16-bit integers."""
+    integers = np.frombuffer(b64decode(packed["data"]), dtype="<i2")
+    return integers.reshape(-1, len(packed["units"])) * packed["units"]
 
 
-@pytest.mark.parametrize("method", ["cn", "cn-paper", "abtt", "zipf-whitening"])
-def test_the_page_has_the_map_that_postprocess_fits(session, method):
-    expected = fit_methods(toy_vectors(), [method]).methods[method]
-    fitted = session.fitted(Settings(method))
-    np.testing.assert_array_equal(fitted.map.matrix, expected.map.matrix)
-    np.testing.assert_array_equal(fitted.map.offset, expected.map.offset)
+def explained(points: np.ndarray, values: np.ndarray) -> float:
+    """The R² of a regression of values on points."""
+    inside = np.column_stack([points, np.ones(len(points))])
+    rest = values - inside @ np.linalg.lstsq(inside, values)[0]
+    return 1 - rest.var() / values.var()
 
 
 def test_the_command_gives_the_map_that_is_shown(session):
@@ -45,15 +47,16 @@ def test_the_command_gives_the_map_that_is_shown(session):
     method = parts[parts.index("--method") + 1]
     expected = fit_methods(toy_vectors(), [method]).methods[method]
     np.testing.assert_array_equal(session.fitted(settings).map.matrix, expected.map.matrix)
-    assert "--weights uniform" in session.solve(Settings("cn", weights="uniform"))["command"]
-    assert "--weights" not in session.solve(Settings("abtt", weights="uniform"))["command"]
 
 
 def test_the_command_has_the_options_that_the_page_was_started_with():
     options = FitOptions(weights="uniform", vocabulary="top:500")
-    session = Session(toy_vectors(), options=options, methods=["cn"], flags=["--on-error", "skip"])
+    session = Session(
+        toy_vectors(), options=options, methods=["cn", "abtt"], flags=["--on-error", "skip"]
+    )
     command = session.solve(session.default)["command"]
     assert command.endswith("--weights uniform --vocabulary top:500 --on-error skip")
+    assert "--weights" not in session.solve(Settings("abtt"))["command"]
     expected = fit_methods(toy_vectors(), ["cn"], options).methods["cn"]
     np.testing.assert_array_equal(session.fitted(session.default).map.matrix, expected.map.matrix)
 
@@ -61,6 +64,8 @@ def test_the_command_has_the_options_that_the_page_was_started_with():
 def test_the_slider_reaches_both_ends_and_no_further(session):
     slider = session.solve(session.default)["slider"]
     assert slider.value == slider.default == pytest.approx(slider.marks["automatic"])
+    assert slider.marks.keys() == {"automatic"}  # α = 2 is the paper's of its own method only
+    assert session.solve(Settings("cn-paper"))["slider"].marks["paper"] == 2
     assert slider.most / slider.default == pytest.approx(APERTURE_SPAN)
     for end in (slider.least, slider.most):
         settings = Settings("cn", value=end)
@@ -74,17 +79,20 @@ def test_the_slider_reaches_both_ends_and_no_further(session):
     assert (directions.name, directions.value) == ("n_directions", 3)
 
 
-def test_more_aperture_keeps_less_and_spreads_variance_evenly(session):
-    slider = session.solve(session.default)["slider"]
-    answers = [
-        session.solve(Settings("cn", value=value))
-        for value in np.geomspace(slider.least, slider.most, 6)
-    ]
-    assert (np.diff([each["gate"] for each in answers], axis=0) <= 1e-12).all()
-    before, after = zip(*(each["isotropy"] for each in answers), strict=True)
-    assert len(set(before)) == 1
-    assert list(after) == sorted(after)
-    assert answers[0]["variance"].sum() == pytest.approx(1)
+def test_the_gate_follows_from_what_the_page_gets(session):
+    """The page computes it by these formulas while a hand moves the slider."""
+    for method, value in (("cn", 1.5), ("cn-paper", 1.0), ("abtt", 3), ("pvn", 4)):
+        answer = session.solve(Settings(method, value=value))
+        values, formula = answer["values"], answer["formula"]
+        if formula == "drop":
+            gate = np.arange(len(values)) >= value
+        elif formula == "level":
+            gate = np.where(np.arange(len(values)) < value, values[value] / values, 1)
+        else:
+            gate = (1 + value**2 * values) ** -formula
+        np.testing.assert_allclose(gate, answer["gate"], atol=1e-12)
+        assert set(answer["gates"]) == set(session.about()["methods"])
+    assert session.solve(Settings("whitening"))["formula"] is None
 
 
 def test_neighbors_are_those_of_the_command_line(session):
@@ -92,15 +100,19 @@ def test_neighbors_are_those_of_the_command_line(session):
     expected = most_similar(toy_vectors(), "bank", ["original", "cn"], n=6)
     for side, name in (("before", "original"), ("after", "cn")):
         assert printed(answer[side]) == printed(expected[name]["bank"])
-    words = [{near.word for near in answer[side]} for side in ("before", "after")]
-    assert {near.word for near in answer["after"] if near.moved == "new"} == words[1] - words[0]
-    assert {near.word for near in answer["before"] if near.moved == "gone"} == words[0] - words[1]
+    far = most_similar(toy_vectors(), "bank", ["original", "cn"], n=1199)
+    for side, other in (("before", "cn"), ("after", "original")):
+        ranks = {each.word: i for i, each in enumerate(far[other]["bank"], start=1)}
+        assert [each.was for each in answer[side]] == [ranks[each.word] for each in answer[side]]
 
 
 def test_exclusions_are_those_of_the_command_line(session):
     answer = session.neighbors(session.default, ["bank", "music"], ["river", "water"], 6)
     query = Query(["bank", "music"], ["river", "water"])
-    expected = rank_words(toy_vectors(), query, ["original", "cn"], n=6)
+    expected = {
+        method: near[str(query)]
+        for method, near in most_similar(toy_vectors(), query, ["original", "cn"], n=6).items()
+    }
     for side, name in (("before", "original"), ("after", "cn")):
         assert printed(answer[side]) == printed(expected[name])
         assert all(near.score <= near.cosine for near in answer[side])
@@ -108,95 +120,55 @@ def test_exclusions_are_those_of_the_command_line(session):
         session.neighbors(session.default, ["bank"], ["bank"])
 
 
-def test_known_words_stay_beside_unknown_ones(session):
-    answer = session.neighbors(session.default, ["Bank", "docter"], ["river", "qqqq"], 5)
-    assert (answer["like"], answer["without"]) == (["bank"], ["river"])
-    suggestions = {each.word: each.suggestions for each in answer["unknown"]}
-    assert suggestions == {"docter": ["doctor"], "qqqq": []}
-    alone = session.neighbors(session.default, ["bank"], ["river"], 5)
-    assert (answer["before"], answer["after"]) == (alone["before"], alone["after"])
-    with pytest.raises(
-        UnknownWordsError, match=r"toys.bin: there is no word 'docter'; did you mean doctor"
-    ):
-        session.neighbors(session.default, ["docter"], ["river"], 5)
-
-
 def test_the_map_loses_its_frequency_axis(session):
-    points = session.points(session.default)
-    before, after = points["frequency"]
-    assert before > 0.4 > 0.1 > after
-    assert points["words"] == list(session.table.words)
-    assert points["ranks"] == list(range(1, len(session.table) + 1))
-    for side in ("before", "after"):
-        assert (at(points[side]) ** 2).sum(axis=1).mean() == pytest.approx(1, abs=0.01)
+    layout, path = session.layout(), session.path(session.default)
+    assert layout["words"] == list(session.table.words)
+    assert list(layout["ranks"]) == list(range(1, len(session.table) + 1))
+    before, logs = unpacked(layout["before"]), np.log(layout["ranks"])
+    default = path["values"].index(session.solve(session.default)["slider"].default)
+    after = unpacked(path["components"]) @ np.array(path["turns"][default])
+    for points in (before, after):
+        assert (points**2).sum(axis=1).mean() == pytest.approx(1, abs=0.01)
+    assert explained(before, logs) > 0.4 > 0.1 > explained(after, logs)
+    strongest = path["directions"][0]
+    assert abs(strongest["r"]) > 0.6
+    assert len(strongest["ends"][0]) == len(strongest["ends"][1]) == 6
+
+
+def test_the_map_at_each_value_is_that_of_the_vectors(session):
+    """What is sent once gives the principal components of the vectors after any aperture."""
+    layout, path = session.layout(), session.path(session.default)
+    for number in (0, 16, len(path["values"]) - 1):
+        settings = Settings("cn", value=path["values"][number])
+        rows = session.fitted(settings).solution.map(session.table.rows)
+        expected = Planes.fit(rows, reference=unpacked(layout["before"]))(rows)
+        points = unpacked(path["components"]) @ np.array(path["turns"][number])
+        np.testing.assert_allclose(points, expected, atol=0.02)
 
 
 def test_a_query_is_placed_where_the_map_has_it(session):
     settings = Settings("cn", value=1.5)
-    points = session.points(settings)
+    layout, path = session.layout(), session.path(settings)
     answer = session.neighbors(settings, ["Bank", "nothing"], ["river"])
     places = answer["places"]
     near = [each.word for side in ("before", "after") for each in answer[side]]
     assert places["words"] == list(dict.fromkeys(["bank", "river", *near]))
     assert places["query"] == 2
-    rows = [points["words"].index(word) for word in places["words"]]
-    for side in ("before", "after"):
-        np.testing.assert_allclose(at(places[side]), at(points[side])[rows], atol=3e-4)
-    assert places["clusters"] == [points["clusters"][row] for row in rows]
+    rows = [layout["words"].index(word) for word in places["words"]]
+    np.testing.assert_allclose(places["before"], unpacked(layout["before"])[rows], atol=1e-3)
+    shown = unpacked(path["components"])[rows]
+    np.testing.assert_allclose(unpacked(places["components"]), shown, atol=1e-3)
 
 
-def test_clusters_stay_while_the_aperture_moves_and_are_named_by_their_words(session):
-    own, moved = (session.points(each) for each in (session.default, Settings("cn", value=1.5)))
-    assert moved["clusters"] == own["clusters"]
-    assert moved["names"] == own["names"]
-    assert moved["after"] != own["after"]
-    assert moved["before"] == own["before"]
-    assert len(own["names"]) == len(set(own["clusters"])) == 8
-    for cluster, name in enumerate(own["names"]):
-        for word in name.split(", "):
-            assert own["clusters"][own["words"].index(word)] == cluster
-
-
-def test_concepts_combine_and_contain(session):
-    lists = {
-        "wet": ["river", "water"],
-        "money": ["bank", "banks"],
-        "both": ["river", "water", "bank", "qqqq"],
-    }
-    answer = session.concepts(session.default, lists, "wet or money")
-    assert (answer["names"], answer["missing"]) == (list(lists), ["qqqq"])
-    similarity = np.array(answer["similarity"])
-    np.testing.assert_allclose(np.diag(similarity), 1)
-    np.testing.assert_allclose(similarity, similarity.T)
-    assert similarity[0, 2] > similarity[0, 1]
-    examples = {each["word"] for each in answer["words"] if each["example"]}
-    assert {"river", "water", "bank", "banks"} <= examples
-    evidence = [each["evidence"] for each in answer["words"]]
-    assert evidence == sorted(evidence, reverse=True)
-    without = session.concepts(session.default, lists, "both and not wet")
-    assert without["words"][0]["word"] in ("bank", "banks", "a&b")
-    with pytest.raises(InvalidInputError, match="dry"):
-        session.concepts(session.default, lists, "wet and dry")
-
-
-def test_two_files_are_before_and_after():
-    first, second = toy_vectors(), toy_vectors(800, seed=9, name="better.bin")
-    session = Session(first, second)
-    assert session.default.method == "file"
-    answer = session.neighbors(session.default, ["bank"], n=5)
-    expected = most_similar(second, "bank", n=5)["original"]["bank"]
-    assert printed(answer["after"]) == printed(expected)
-    solution = session.solve(session.default)
-    assert (solution["slider"], solution["command"]) == (None, "")
-    words = session.points(session.default)["words"]
-    assert all(word in session.table and word in session.other for word in words)
-    lonely = next(word for word in session.table.words if word not in session.other)
-    both = session.neighbors(session.default, [lonely, "bank"], n=5)
-    [unknown] = both["unknown"]
-    assert (both["like"], unknown.word, unknown.where) == (["bank"], lonely, "better.bin")
-    assert session.fitted(Settings("cn")).map
-    with pytest.raises(InvalidInputError, match="no words in common"):
-        Session(first, (["other"], np.ones((1, 3), np.float32)))
+def test_words_to_try_are_common_and_so_are_their_new_neighbors():
+    """They are stored with their neighbors, which docs and pictures may use."""
+    file = resources.files("conceptor.explore").joinpath("examples.json")
+    words = json.loads(file.read_text(encoding="utf-8"))["words"]
+    assert len(words) == 6
+    for word in words.values():
+        assert word["rank"] <= 5000
+        assert len(word["new"]) == 5
+        assert all(rank <= 40_000 for _, rank in word["new"])
 
 
 @pytest.mark.parametrize(
@@ -218,11 +190,11 @@ def test_odd_tables_are_shown(rows):
     [word] = session.about()["examples"]
     assert matrix[session.table.places([word])].any()
     errors = []
+    assert session.layout()["words"]
     for method in session.about()["methods"]:
         settings = Settings(method)
-        assert np.isfinite(session.solve(settings)["variance"]).all()
-        assert session.concepts(settings, {"a": [word]}, "not a")["words"]
-        assert session.points(settings)["words"]
+        assert np.isfinite(session.solve(settings)["values"]).all()
+        assert np.isfinite(session.path(settings)["turns"]).all()
         try:
             session.neighbors(settings, [word], n=5)
         except InvalidInputError as error:
@@ -238,19 +210,6 @@ def test_zero_vectors_have_no_neighbors():
     assert [near.word for near in session.neighbors(session.default, ["a"])["before"]] == ["b"]
     with pytest.raises(InvalidInputError, match="all vectors are zero"):
         Session((["a", "b"], np.zeros((2, 3), np.float32)))
-
-
-def test_the_original_vectors_are_not_a_method():
-    with pytest.raises(InvalidInputError, match="original changes nothing"):
-        Session(toy_vectors(), methods=["cn", "original"])
-
-
-def test_a_saved_map_is_the_one_shown(session, tmp_path):
-    settings = Settings("abtt", value=3)
-    session.save_map(settings, tmp_path / "m.safetensors")
-    loaded = AffineMap.load(tmp_path / "m.safetensors")
-    np.testing.assert_array_equal(loaded.matrix, session.fitted(settings).map.matrix)
-    assert np.linalg.matrix_rank(loaded.matrix) == loaded.n_in - 3
 
 
 def test_scores_are_those_of_evaluate(data):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import numpy as np
 import pytest
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.background import Background
-from conceptor.concepts.lookup import UnknownWordsError
-from conceptor.concepts.neighbors import most_similar
+from conceptor.base.errors import InvalidInputError
+from conceptor.concepts.neighbors import UnknownWordsError, most_similar
 from conceptor.explore.session import Session, Settings
 from conceptor.vectors.texts import as_texts
 
@@ -39,7 +42,7 @@ def test_texts_have_short_labels_of_their_own(session):
     assert words[3].startswith("Text 3 says something about topic0 at length. And so on.")
     assert words[7] == f"{words[6]} (8)"
     about = session.about()
-    assert (about["rows"], about["sorted"], about["weights"]) == ("texts", False, [])
+    assert (about["rows"], about["sorted"], about["columns"]) == ("texts", False, [])
 
 
 def test_neighbors_are_those_of_the_command_line(session, rows):
@@ -59,11 +62,6 @@ def test_neighbors_are_those_of_the_command_line(session, rows):
                 np.testing.assert_allclose(shares, [1 - each.p for each in near], atol=0.02)
 
 
-def test_texts_are_completed_by_their_content(session):
-    assert session.table.complete("TOPIC12 ", 3) == [60, 61, 62]
-    assert session.table.complete("text 499", 3)[0] == 499
-
-
 def test_unknown_texts_get_texts_that_contain_them(session):
     with pytest.raises(UnknownWordsError, match="no text or row 'topic99") as caught:
         session.neighbors(session.default, ["topic99 "])
@@ -73,18 +71,44 @@ def test_unknown_texts_get_texts_that_contain_them(session):
             session.neighbors(session.default, [query])
 
 
-def test_scores_show_what_changes(session):
-    same, hubness = session.scores(Settings("cn"))
-    assert same.before == 100
-    assert 0 < same.after < 100
-    assert np.isfinite([hubness.before, hubness.after]).all()
+@pytest.fixture(scope="module")
+def table(rows, tmp_path_factory):
+    arrow = pytest.importorskip("pyarrow", reason="needs the arrow extra")
+    import pyarrow.parquet
+
+    columns = {
+        "text": TEXTS,
+        "year": [None if i == 3 else 1950 + i for i in range(COUNT)],
+        "kind": [f"kind {int(i**0.5)}" for i in range(COUNT)],
+        "free": [i % 2 == 0 for i in range(COUNT)],
+        "vector": arrow.array(rows.tolist(), arrow.list_(arrow.float32(), rows.shape[1])),
+    }
+    path = tmp_path_factory.mktemp("texts") / "texts.parquet"
+    pyarrow.parquet.write_table(arrow.table(columns), path)
+    return Session(path)
 
 
-def test_texts_are_on_the_map(session):
-    settings = Settings("abtt")
-    assert session.points(settings)["words"] == list(session.table.words)
-    places = session.neighbors(settings, ["41"])["places"]
-    assert places["words"][0] == session.table.words[40]
+def test_columns_of_texts_are_groups_on_the_map(table):
+    assert table.about()["columns"] == ["year", "kind", "free"]
+    year = table.column("year")
+    assert year["is_number"]
+    assert year["names"][0] == "1950 – 2051"
+    assert year["names"][-1] == "missing"
+    assert year["groups"][3] == len(year["names"]) - 1
+    assert np.bincount(year["groups"])[:5].tolist() == pytest.approx([100] * 5, abs=1)
+    kind = table.column("kind")
+    assert not kind["is_number"]
+    assert kind["names"] == [*(f"kind {i}" for i in range(21, 14, -1)), "other"]
+    assert sorted(table.column("free")["names"]) == ["False", "True"]
+    with pytest.raises(InvalidInputError, match="no column 'text'"):
+        table.column("text")
+
+
+def test_rows_are_saved_with_whole_texts_and_all_columns(table):
+    lines = list(csv.reader(io.StringIO(table.save_rows([4, 1, 999]))))
+    assert lines[0] == ["row", "text", "year", "kind", "free"]
+    assert lines[1] == ["4", TEXTS[3], "", "kind 1", "False"]
+    assert [line[0] for line in lines] == ["row", "4", "1"]
 
 
 def test_the_saved_map_has_the_scale_of_cosines(session, tmp_path):

@@ -1,4 +1,4 @@
-"""Words on a plane before and after a method, and clusters of words with names."""
+"""Rows on a plane, before and after a method at any value of its slider; clusters with names."""
 
 from __future__ import annotations
 
@@ -14,46 +14,87 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Clusters", "Plane", "explained", "spread"]
+__all__ = ["Planes", "cluster", "common_words", "distinctive_words", "spread"]
 
 _CLUSTERS = 8
 # How many rows decide the clusters, how many first words may name one, and words in a name.
 _CLUSTERED, _NAMING, _NAMED_BY = 5000, 5000, 3
 # Words are taken from this many first ones.
 _REACH = 100_000
+# The share of the squares of all points that the components may lose.
+_LOSS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
-    """A projection of vectors on a plane: ``(x − mean) directions``."""
+class Planes:
+    """The planes of some rows after each of several linear maps, with few numbers per row.
+
+    The points after map j are ``(x − mean) basis turns[j]``. Maps that differ in a gate only give
+    planes that share most of their space, so about ten columns of the basis are enough for all of
+    them, and a browser that has ``(x − mean) basis`` can draw every step of a slider.
+    """
 
     mean: Float64
-    directions: Float64
+    basis: Float64
+    turns: Float64
 
     @classmethod
-    def fit(cls, rows: NDArray[Any], reference: Float64 | None = None) -> Plane:
-        """Return the plane of the two leading directions, scaled to points of mean square 1.
+    def fit(
+        cls,
+        rows: NDArray[Any],
+        matrices: Sequence[Float64] | None = None,
+        reference: Float64 | None = None,
+    ) -> Planes:
+        """Find the plane of the two leading principal components after each matrix.
 
-        With reference points, it is rotated and mirrored to match them (orthogonal Procrustes).
+        Points have mean square 1. With reference points, each plane is rotated and mirrored to
+        match them (orthogonal Procrustes). Costs a partial eigendecomposition per matrix.
         """
         mean = rows.mean(axis=0, dtype=np.float64)
         centered = rows - mean.astype(rows.dtype)
-        centered /= np.abs(centered).max(initial=0.0) or 1.0  # squares may overflow float32
-        _, vectors = np.linalg.eigh(np.asarray(centered.T @ centered, dtype=np.float64))
-        directions = vectors[:, :-3:-1]
-        directions = directions * np.where(directions.sum(axis=0) < 0, -1.0, 1.0)
-        if directions.shape[1] < 2:
-            directions = np.column_stack([directions, np.zeros(len(directions))])
-        points = cls(mean, directions)(rows)
-        directions = directions / (np.sqrt((points**2).sum(axis=1).mean()) or 1.0)
-        if reference is not None:
-            left, _, right = np.linalg.svd(cls(mean, directions)(rows).T @ reference)
-            directions = directions @ left @ right
-        return cls(mean, directions)
+        largest = float(np.abs(centered).max(initial=0.0)) or 1.0
+        centered /= largest  # squares may overflow float32
+        moment = np.asarray(centered.T @ centered, dtype=np.float64) / max(len(rows), 1)
+        target = None if reference is None else centered.T @ reference
+        maps = [np.eye(len(mean))] if matrices is None else matrices
+        planes = np.array([_leading_plane(moment, matrix, target) for matrix in maps])
+        # Components of all planes that matter, measured on the rows.
+        values, vectors = np.linalg.eigh(moment)
+        is_used = values > values[-1] * 1e-12 if values[-1] > 0 else values > 0
+        roots, vectors = np.sqrt(values[is_used]), vectors[:, is_used]
+        inside = (roots[:, np.newaxis] * vectors.T) @ np.hstack(list(planes))
+        left, scales, right = np.linalg.svd(inside, full_matrices=False)
+        rest = 1 - np.cumsum(scales**2) / ((scales**2).sum() or 1.0)
+        count = max(2, 1 + int(np.count_nonzero(rest > _LOSS)))
+        basis = (vectors / roots) @ left[:, :count] / largest
+        turns = (scales[:count, np.newaxis] * right[:count]).reshape(-1, len(planes), 2)
+        return cls(mean, basis, turns.swapaxes(0, 1))
 
-    def __call__(self, rows: NDArray[Any]) -> Float64:
-        """Return the points of rows."""
-        return np.asarray((rows - self.mean) @ self.directions)
+    def components(self, rows: NDArray[Any]) -> Float64:
+        """Return the coordinates of rows along the basis."""
+        return np.asarray((rows - self.mean) @ self.basis)
+
+    def __call__(self, rows: NDArray[Any], number: int = 0) -> Float64:
+        """Return the points of rows after one of the maps."""
+        return np.asarray(self.components(rows) @ self.turns[number])
+
+
+def _leading_plane(moment: Float64, matrix: Float64, target: Float64 | None) -> Float64:
+    """Return the leading plane of rows with a second moment after a matrix, as columns."""
+    from scipy.linalg import eigh
+
+    after = matrix.T @ moment @ matrix
+    size = len(after)
+    _, vectors = eigh(after, subset_by_index=[max(size - 2, 0), size - 1])
+    directions = vectors[:, ::-1]
+    directions = matrix @ (directions * np.where(directions.sum(axis=0) < 0, -1.0, 1.0))
+    if size < 2:
+        directions = np.column_stack([directions, np.zeros(len(directions))])
+    directions /= np.sqrt(max(np.trace(directions.T @ moment @ directions), 0.0)) or 1.0
+    if target is None:
+        return np.asarray(directions)
+    left, _, right = np.linalg.svd(directions.T @ target)
+    return np.asarray(directions @ left @ right)
 
 
 def spread(total: int, count: int) -> NDArray[np.intp]:
@@ -66,54 +107,61 @@ def spread(total: int, count: int) -> NDArray[np.intp]:
     return np.asarray(rows[chosen])
 
 
-def explained(points: Float64, values: Float64) -> float:
-    """Return the share of the variance of some values that lies along the plane (R²)."""
-    centered = values - values.mean()
-    total = float(centered @ centered)
-    if not total > 0:
-        return 0.0
-    inside = np.column_stack([points, np.ones(len(points))])
-    coefficients, *_ = np.linalg.lstsq(inside, centered, rcond=None)
-    left = centered - inside @ coefficients
-    return float(np.clip(1 - left @ left / total, 0.0, 1.0))
+def cluster(rows: NDArray[Any]) -> Float64:
+    """Return the cosines of rows and the centers of clusters, by k-means on an even sample."""
+    from sklearn.cluster import KMeans
+
+    sample = unit_rows(rows[:: -(-len(rows) // _CLUSTERED)])
+    count = min(_CLUSTERS, len(np.unique(sample.round(6), axis=0)))
+    means = KMeans(count, n_init=2, random_state=0).fit(sample)
+    return np.asarray(unit_rows(rows) @ unit_rows(means.cluster_centers_).T)
 
 
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """Groups of words by k-means on their directions; `centers` are unit vectors."""
+def common_words(words: Sequence[str], cosines: Float64) -> list[str]:
+    """Name each cluster by three words that are near its center and far from the other centers.
 
-    centers: Float64
+    Words are sorted by frequency. Common words of letters only are preferred.
+    """
+    words, cosines = words[:_NAMING], cosines[:_NAMING]
+    own = cosines.argmax(axis=1)
+    others = cosines.copy()
+    others[np.arange(len(words)), own] = 0.0
+    clear = cosines.max(axis=1) - 0.5 * np.maximum(others.max(axis=1), 0.0)
+    clear -= 0.05 * np.log1p(np.arange(len(words)) / 200.0)
+    clear[[not word.isalpha() or len(word) < 3 for word in words]] -= 1.0
+    names = []
+    for each in range(cosines.shape[1]):
+        members = np.flatnonzero(own == each)
+        best = members[np.argsort(-clear[members], kind="stable")[:_NAMED_BY]]
+        names.append(", ".join(words[i] for i in best.tolist()))
+    return names
 
-    @classmethod
-    def fit(cls, rows: NDArray[Any]) -> Clusters:
-        """Find the clusters of rows; an even sample of them is enough."""
-        from sklearn.cluster import KMeans
 
-        sample = unit_rows(rows[:: -(-len(rows) // _CLUSTERED)])
-        count = min(_CLUSTERS, len(np.unique(sample.round(6), axis=0)))
-        means = KMeans(count, n_init=2, random_state=0).fit(sample)
-        return cls(unit_rows(means.cluster_centers_))
+def distinctive_words(texts: Sequence[str], clusters: NDArray[np.intp]) -> list[str] | None:
+    """Name each cluster of texts by three words that are frequent in it and rare in the others.
 
-    def __call__(self, rows: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the cluster of each row: the nearest center."""
-        return np.asarray((rows @ self.centers.T).argmax(axis=1))
+    c-TF-IDF (Grootendorst, 2022): ``√tf · log(1 + A / f)``, with the share tf of a word among the
+    words of a cluster, its count f in all of them, and the mean number A of words in a cluster. A
+    word can only name the cluster where its share is largest. None if there are no words.
+    """
+    from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import CountVectorizer
 
-    def names(self, words: Sequence[str], rows: NDArray[Any]) -> list[str]:
-        """Name each cluster by words that are near its center and far from the other centers.
-
-        Words are sorted by frequency. Common words of letters only are preferred.
-        """
-        words = words[:_NAMING]
-        cosines = unit_rows(rows[:_NAMING]) @ self.centers.T
-        own = cosines.argmax(axis=1)
-        others = cosines.copy()
-        others[np.arange(len(words)), own] = 0.0
-        clear = cosines.max(axis=1) - 0.5 * np.maximum(others.max(axis=1), 0.0)
-        clear -= 0.05 * np.log1p(np.arange(len(words)) / 200.0)
-        clear[[not word.isalpha() or len(word) < 3 for word in words]] -= 1.0
-        names = []
-        for cluster in range(len(self.centers)):
-            members = np.flatnonzero(own == cluster)
-            best = members[np.argsort(-clear[members], kind="stable")[:_NAMED_BY]]
-            names.append(", ".join(words[i] for i in best.tolist()))
-        return names
+    step = -(-len(texts) // _CLUSTERED)
+    texts, clusters = texts[::step], clusters[::step]
+    vectorizer = CountVectorizer(
+        stop_words="english", token_pattern=r"(?u)\b[^\W\d_]{3,24}\b", max_features=20_000
+    )
+    try:
+        counts = csr_array(vectorizer.fit_transform(texts))
+    except ValueError:  # no words, or stop words only
+        return None
+    places = np.arange(len(texts))
+    membership = csr_array((np.ones(len(texts)), (clusters, places)))
+    totals = (membership @ counts).toarray()
+    shares = totals / np.maximum(totals.sum(axis=1, keepdims=True), 1.0)
+    scores = np.sqrt(shares) * np.log1p(totals.sum() / len(totals) / totals.sum(axis=0))
+    scores[shares < shares.max(axis=0)] = 0.0
+    words = vectorizer.get_feature_names_out()
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :_NAMED_BY]
+    return [", ".join(words[row]) for row in best]

@@ -1,8 +1,4 @@
-"""Scores on the page: what a method gains and loses on words, and what it changes for texts.
-
-Benchmarks that search all rows use fixed samples of their questions, so that they take about a
-second for 400,000 words.
-"""
+"""Scores on the page: what a method gains and loses on words, in about a second."""
 
 from __future__ import annotations
 
@@ -12,22 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.evaluation import Battery, Evaluation, load_battery
-from conceptor.evaluation.analogy import Analogy
 from conceptor.evaluation.statistics import Differences, paired_differences
-from conceptor.evaluation.synonyms import SynonymRecall
-from conceptor.evaluation.unlabeled import hubness, share_kept, without_own
-from conceptor.vectors.search import Nearest
+from conceptor.evaluation.word_tasks import Analogy, SynonymRecall
 from conceptor.vectors.table import MISSING, WordVectors
 
 if TYPE_CHECKING:
     import os
 
-    from numpy.typing import NDArray
-
-    from conceptor.evaluation.task import SearchTask, Task
+    from conceptor.evaluation.task import Task
     from conceptor.explore.table import PageTable, Side
 
-__all__ = ["Score", "evaluate", "load_sample", "text_scores", "word_scores"]
+__all__ = ["Score", "evaluate", "load_sample", "word_scores"]
 
 _TITLES = {
     "similarity": ("Word similarity", "mean Spearman's ρ × 100 of {} datasets"),
@@ -35,8 +26,6 @@ _TITLES = {
     "analogy": ("Analogies", "% of analogies, sampled"),
 }
 _QUESTIONS, _RESAMPLES = 500, 200
-# Rows whose neighbors are searched, and rows for hubness.
-_SEARCHED, _HUBS, _NEAREST = 1000, 2000, 10
 
 
 @dataclass(frozen=True)
@@ -53,7 +42,7 @@ class Score:
 
 def load_sample(table: PageTable, data: str | os.PathLike[str] | None) -> Battery:
     """Read the benchmarks whose files are found, with fewer questions for slow ones."""
-    tasks: list[Task | SearchTask] = []
+    tasks: list[Task] = []
     for task in load_battery(_TITLES, data, offline=True).tasks:
         if isinstance(task, Analogy):
             order = np.random.default_rng(0).permutation(len(task.questions))[:_QUESTIONS]
@@ -100,25 +89,3 @@ def word_scores(before: Evaluation, after: Evaluation) -> list[Score]:
         first, second = np.mean([[old.score, new.score] for old, new in pairs], axis=0).tolist()
         scores.append(Score(name, first, second, note.format(len(pairs)), gain.low, gain.high))
     return scores
-
-
-def text_scores(before: Side, after: Side) -> list[Score]:
-    """Return the share of neighbors that stay, and how much a few rows are near to all others."""
-    table = before.table
-    order = np.random.default_rng(0).permutation(len(table))
-    queries = order[:_SEARCHED]
-
-    def near(side: Side) -> NDArray[np.int64]:
-        nearest = Nearest(side.rows(queries), _NEAREST + 1)
-        side.search(nearest)
-        return without_own(nearest.rows, queries)
-
-    same = 100 * float(share_kept(near(after), near(before)).mean())
-    hubs = order[:_HUBS]
-    skews = [hubness(side.rows(hubs), _NEAREST) for side in (before, after)]
-    return [
-        Score("Same neighbors", 100.0, same, f"% of the ten nearest of {len(queries):,} texts"),
-        Score(
-            "Hubness", skews[0], skews[1], f"skewness of neighbor counts among {len(hubs):,} texts"
-        ),
-    ]

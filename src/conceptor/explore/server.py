@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from conceptor.base.arrays import jsonable
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
-from conceptor.concepts.lookup import UnknownWordsError
+from conceptor.concepts.neighbors import UnknownWordsError
 from conceptor.explore.session import Settings
 
 if TYPE_CHECKING:
@@ -96,9 +96,7 @@ def create_app(session: Session, token: str) -> Starlette:
             except (ConceptorError, ValueError) as error:
                 result, status = {"error": " ".join(str(error).split())}, 422
             if isinstance(result, bytes):
-                kind = "application/octet-stream"
-                headers = {"Content-Disposition": 'attachment; filename="map.safetensors"'}
-                return Response(result, status, headers, kind)
+                return Response(result, media_type="application/octet-stream")
             return Response(to_json(result), status, media_type="application/json")
 
         async def handle(request: Request) -> Response:
@@ -106,17 +104,21 @@ def create_app(session: Session, token: str) -> Starlette:
 
         return handle
 
-    async def index(_: Request) -> Response:
-        return FileResponse(_PAGE / "index.html")
-
-    async def style(_: Request) -> Response:
-        return FileResponse(_STYLE)
+    async def rows(request: Request) -> Response:
+        """Return the rows of a selection as CSV; their numbers may be too many for an address."""
+        try:
+            numbers = [int(each) for each in (await request.body()).split()]
+        except ValueError:
+            return PlainTextResponse("not numbers of rows", 422)
+        text = await run_in_threadpool(session.save_rows, numbers)
+        return Response(text, media_type="text/csv")
 
     return Starlette(
         routes=[
-            Route("/", index),
+            Route("/", lambda _: FileResponse(_PAGE / "index.html")),
             *(Route(f"/api/{name}", answer(work)) for name, work in _ANSWERS.items()),
-            Route("/static/style.css", style),
+            Route("/api/rows.csv", rows, methods=["POST"]),
+            Route("/static/style.css", lambda _: FileResponse(_STYLE)),
             Mount("/static", StaticFiles(directory=_PAGE)),
         ],
         middleware=[
@@ -140,31 +142,13 @@ def to_json(result: object) -> bytes:
 def read_settings(query: QueryParams) -> Settings:
     """Read a method and its settings."""
     value = query.get("value")
-    return Settings(
-        _required(query, "method"),
-        query.get("weights", "auto"),
-        None if value is None else float(value),
-    )
+    return Settings(_required(query, "method"), None if value is None else float(value))
 
 
 def _required(query: QueryParams, name: str) -> str:
     if name not in query:
         raise InvalidInputError(f"missing parameter {name}")
     return query[name]
-
-
-def _read_concepts(query: QueryParams) -> dict[str, list[str]]:
-    """Read the words of concepts, each as `NAME: WORD WORD ...`."""
-    _required(query, "concept")
-    lists: dict[str, list[str]] = {}
-    for text in query.getlist("concept"):
-        name, _, words = text.partition(":")
-        if not words.split():
-            raise InvalidInputError(f"a concept must be NAME: WORD WORD ...; it is {text[:80]!r}")
-        if name.strip() in lists:
-            raise InvalidInputError(f"two concepts are named {name.strip()!r}; rename one")
-        lists[name.strip()] = words.replace(",", " ").split()
-    return lists
 
 
 def _save_map(session: Session, query: QueryParams) -> bytes:
@@ -186,11 +170,12 @@ _ANSWERS: dict[str, Callable[[Session, QueryParams], object]] = {
         query.getlist("without"),
         int(query.get("n", 10)),
     ),
-    "map": lambda session, query: session.points(read_settings(query)),
+    "layout": lambda session, _: session.layout(),
+    "path": lambda session, query: session.path(read_settings(query)),
     "scores": lambda session, query: session.scores(read_settings(query)),
-    "concepts": lambda session, query: session.concepts(
-        read_settings(query), _read_concepts(query), query.get("expression", "")
-    ),
+    "find": lambda session, query: session.find(_required(query, "words")),
+    "text": lambda session, query: session.read(_required(query, "text")),
+    "column": lambda session, query: session.column(_required(query, "name")),
     "map.safetensors": _save_map,
 }
 

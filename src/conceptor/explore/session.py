@@ -2,90 +2,84 @@
 
 from __future__ import annotations
 
-import importlib.util
+import csv
+import io
+import json
 import shlex
 import warnings
+from base64 import b64encode
+from collections import Counter
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from dataclasses import dataclass, replace
+from importlib import resources
+from itertools import islice, pairwise
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from conceptor import __version__
-from conceptor.algebra.aperture import isotropy, scale_free_aperture
 from conceptor.algebra.background import BackgroundWarning, percent_below
-from conceptor.algebra.conceptors import Conceptor
-from conceptor.base.arrays import unit_rows
+from conceptor.algebra.gates import DropLeading, LevelLeading, Negation, scale_free_aperture
+from conceptor.base.arrays import unit_rows, unit_rows32
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.concepts.expressions import Expression, check_name
-from conceptor.concepts.lookup import Unknown, UnknownWordsError, shorten
-from conceptor.concepts.neighbors import choose_background, choose_prior
+from conceptor.concepts.neighbors import UnknownWordsError, choose_background, choose_prior, shorten
 from conceptor.concepts.query import Query
 from conceptor.explore import scores
-from conceptor.explore.plane import Clusters, Plane, explained, spread
+from conceptor.explore.plane import Planes, cluster, common_words, distinctive_words, spread
 from conceptor.explore.table import PageTable, Side
 from conceptor.fit import FitOptions, fit_methods
 from conceptor.methods import as_methods, default_method
-from conceptor.vectors.search import Nearest
-from conceptor.vectors.table import MISSING, WordVectors
+from conceptor.report.charts import color_places
+from conceptor.vectors.search import rank_penalties
+from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
     from conceptor.algebra.background import Background
     from conceptor.base.arrays import Float64
     from conceptor.base.progress import Progress
-    from conceptor.fit import Fitted, FittedMethods
+    from conceptor.concepts.query import Criterion
+    from conceptor.fit import Fitted
     from conceptor.methods import Method
 
-__all__ = ["FILE", "Cache", "Near", "Session", "Settings", "Slider"]
+__all__ = ["Cache", "Near", "Session", "Settings", "Slider"]
 
-# The choice of the second file instead of a method.
-FILE = "file"
 # The methods on the page besides the default for the kind of rows.
 _WORD_METHODS = ("cn-paper", "abtt", "pvn", "whitening", "zipf-whitening")
 _TEXT_METHODS = ("renormalization", "abtt", "cn", "whitening")
-_EXAMPLES = ("bank", "doctor", "apple", "river", "music", "paris")
 # The range of the slider: this factor around the automatic aperture, or this many directions.
 APERTURE_SPAN, _MOST_DIRECTIONS = 30.0, 20
+# The map is computed at this many apertures; between them the page interpolates.
+_APERTURES = 33
 # How many words or texts the map shows, and how many neighbors on each side.
 _ON_MAP, _NEAR_ON_MAP = 20_000, 10
-# Coordinates are sent as whole numbers, in this fraction of a unit.
-_UNIT = 10_000
 # Random rows and pairs that show what a cosine of texts means.
 _SCALE_ROWS, _SCALE_PAIRS = 2000, 100_000
-# How many first words are searched for the words of a concept, and how many are shown.
-_EVIDENCE_AMONG, _EVIDENCE_WORDS = 50_000, 40
-# The aperture of a conceptor of a few unit vectors.
-_CONCEPT_APERTURE = 3.0
 # The longest word, or beginning of a text, in the name of a cluster.
 _LONGEST_NAME = 24
+# How many directions are described, by how many words at each end of those first words.
+_DIRECTIONS, _AT_END, _END_AMONG = 60, 6, 10_000
+# A column has at most this many groups on the map; of numbers, at most this many.
+_GROUPS, _NUMBER_GROUPS = 8, 5
+# The most texts that a search for words inside texts returns.
+_FIND = 20_000
 
 Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A method as chosen on the page.
+    """A method of the page and its slider: an aperture, or a number of directions.
 
-    Attributes
-    ----------
-    method : str
-        One of the methods of the page, or `file` for the second file.
-    weights : str
-        How words are weighted; `auto` leaves it to the method.
-    value : float, optional
-        The slider: an aperture, or a number of directions. None is the method's default.
+    A value of None is the method's default.
     """
 
     method: str
-    weights: str = "auto"
     value: float | None = None
 
 
@@ -103,18 +97,18 @@ class Slider:
 
 @dataclass(frozen=True)
 class Near:
-    """A neighbor; `moved` is `new`, `gone` or `both`, compared with the other side.
+    """A neighbor of a query on one side, by score: the cosine, minus the penalties of `Query`.
 
-    Lists are sorted by score: the cosine, minus a penalty for rare and for excluded words. `rank`
-    is from 1. For texts, `above` is the share of random pairs with a lower cosine, as in `99.9%`.
+    `rank` is its place in the file and `was` in the list of the other side, both from 1. For texts,
+    `above` is the share of random pairs with a lower cosine, as in `99.9%`.
     """
 
     word: str
     score: float
     cosine: float
     rank: int
-    moved: str = "both"
-    above: str = ""
+    was: int
+    above: str
 
 
 class Cache:
@@ -145,38 +139,26 @@ class Cache:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """The map: its words, their places in the first file, a plane for each side, and clusters."""
+    """What all methods share on the map: its words, their plane before, and clusters."""
 
     words: list[str]
     places: NDArray[np.intp]
-    before: Plane
-    after: Plane
-    clusters: Clusters
-    names: list[str] = field(default_factory=list)
+    before: Planes
+    clusters: NDArray[np.intp]
+    names: list[str]
 
 
 class Session:
-    """One or two files of vectors, and methods fitted to the first.
+    """Vectors, and methods fitted to them.
 
-    Parameters
-    ----------
-    vectors : path, Vectors, (words, array), ...
-    other : the same, optional
-        A second file, shown as the after side.
-    methods : names, optional
-        The methods on the page; by default that of `postprocess`, and others.
-    options : FitOptions, optional
-        The options for fitting; the page can change the weights.
-    flags : sequence of str
-        The options that the vectors were opened with, for the command that the page shows.
-    progress
-        Called with the progress of the first preparations.
+    `vectors` are a path, `Vectors`, (words, array), ...; the methods are by default that of
+    `postprocess`, and others. `flags` are the options that the vectors were opened with, for the
+    command that the page shows.
     """
 
     def __init__(
         self,
         vectors: object,
-        other: object = None,
         methods: Sequence[str] | None = None,
         options: FitOptions | None = None,
         *,
@@ -184,7 +166,6 @@ class Session:
         progress: Progress = silent,
     ) -> None:
         self.table = PageTable(vectors, progress)
-        self.other = None if other is None else PageTable(other, progress)
         self._options, self._flags = options or FitOptions(), flags
         if methods is None:
             more = _TEXT_METHODS if self.table.is_texts else _WORD_METHODS
@@ -193,59 +174,50 @@ class Session:
         for name, method in self._methods.items():
             if method.is_original:
                 raise InvalidInputError(f"{name} changes nothing; name other methods")
-        self._cache = Cache()
+        self._cache, self._large = Cache(), Cache(12)  # answers; numbers for every row
         self._prior = choose_prior(None, self.table.vectors)
         self._examples = self._find_examples()
-        self.default = Settings(FILE if self.other else next(iter(self._methods)))
-        self._fits(self.default.weights, progress)
+        self.default = Settings(next(iter(self._methods)))
+        fits = fit_methods(self.table.vectors, self._methods, self._options, progress=progress)
+        self._fits = fits.methods
 
     def about(self) -> dict[str, object]:
         """Return the vectors and the available choices."""
         choices = {name: method.description for name, method in self._methods.items()}
-        if self.other:
-            choices = {FILE: f"{self.other.name}, unchanged"} | choices
-        more = ["wordfreq:en"] if importlib.util.find_spec("wordfreq") else []
         return {
             "vectors": self.table.name,
             "rows": str(self.table.vectors.kind),
             "count": len(self.table),
             "dimension": self.table.vectors.dimension,
             "sorted": self._prior > 0,
-            "other": None if self.other is None else self.other.name,
             "methods": choices,
-            "weights": [] if self.table.is_texts else ["auto", "zipf", "uniform", *more],
+            "colors": color_places(choices),
             "examples": self._examples,
-            "version": __version__,
+            "columns": list(self.table.columns),
         }
 
     def _find_examples(self) -> list[str]:
-        """Return words to begin with, which have a vector in all files."""
-        tables = [self.table, self.other] if self.other else [self.table]
+        """Return the vetted words that have a vector, or else a common word.
+
+        `benchmarks/explore.py words` chooses the vetted ones.
+        """
+        table = self.table
 
         def has_vector(word: str) -> bool:
-            return all(word in each and each.rows[each.places([word])].any() for each in tables)
+            return word in table and bool(table.rows[table.places([word])].any())
 
-        examples = [] if self.table.is_texts else list(filter(has_vector, _EXAMPLES))
-        examples = examples or list(islice(filter(has_vector, self.table.words), 100))[-1:]
-        if not examples:
-            raise InvalidInputError("the two files have no words in common")
-        return examples
+        file = resources.files("conceptor.explore").joinpath("examples.json")
+        vetted = [] if table.is_texts else json.loads(file.read_text(encoding="utf-8"))["words"]
+        examples = list(filter(has_vector, vetted))
+        return examples or list(islice(filter(has_vector, table.words), 100))[-1:]
 
     # Methods.
-
-    def _fits(self, weights: str, progress: Progress = silent) -> FittedMethods:
-        """Fit all methods of the page with their default parameters, in one pass."""
-        options = self._options if weights == "auto" else replace(self._options, weights=weights)
-        vectors, methods = self.table.vectors, self._methods
-        return self._cache.get(
-            ("fits", weights), lambda: fit_methods(vectors, methods, options, progress=progress)
-        )
 
     def _base(self, settings: Settings) -> Fitted:
         if settings.method not in self._methods:
             names = ", ".join(self._methods)
             raise InvalidInputError(f"unknown method {settings.method!r}; choose from {names}")
-        return self._fits(settings.weights).methods[settings.method]
+        return self._fits[settings.method]
 
     def fitted(self, settings: Settings) -> Fitted:
         """Return a method at these settings: the same as `postprocess` fits.
@@ -282,8 +254,9 @@ class Session:
             if not (automatic > 0 and 0 < own < np.inf):
                 return None
             least, most = min(automatic / APERTURE_SPAN, own), max(automatic * APERTURE_SPAN, own)
-            marks = {"automatic": automatic, "paper": 2.0}
-            marks = {name: mark for name, mark in marks.items() if least <= mark <= most}
+            marks = {"automatic": automatic}
+            if base.method.name == "cn-paper":  # α = 2 of another method is not the paper's
+                marks["paper"] = own
             return Slider("aperture", own, own, least, most, marks)
         if "n_directions" in parameters and solution.map.n_out == solution.map.n_in:
             own = float(np.count_nonzero(solution.gate != 1.0))
@@ -292,22 +265,36 @@ class Session:
         return None
 
     def solve(self, settings: Settings) -> dict[str, object]:
-        """Return the slider, the gate, the variance of each direction, and the command."""
-        if self._is_file(settings):
-            return {"slider": None, "gate": [], "variance": [], "command": "", "notes": []}
+        """Return the slider, the gates of all methods, and the command.
+
+        `formula` is how the gate follows from the eigenvalues `values` and the slider: the power of
+        a negation, or the name of a rule for a number of directions.
+        """
         fitted, slider = self.fitted(settings), self._range(self._base(settings))
         solution, weights = fitted.solution, fitted.weights
         assert solution is not None  # only the original vectors have none
         assert weights is not None
         if slider is not None and settings.value is not None:
             slider = replace(slider, value=settings.value)
-        values = solution.spectrum.values
-        notes = [f"fitted on {weights.description}", weights.caution, fitted.doubt]
+        formula: object = None
+        match solution.method.gate:
+            case Negation(power=power):
+                formula = power
+            case LevelLeading():
+                formula = "level"
+            case DropLeading():
+                formula = "drop"
+        notes = (f"fitted on {weights.description}", weights.caution, fitted.doubt)
         return {
             "slider": slider,
+            "formula": formula if slider else None,
             "gate": solution.gate,
-            "variance": values / (values.sum() or 1.0),
-            "isotropy": [isotropy(values), isotropy(solution.gate**2 * values)],
+            "values": solution.spectrum.values,
+            "gates": {
+                name: each.solution.gate[:_DIRECTIONS]
+                for name, each in self._fits.items()
+                if each.solution is not None
+            },
             "command": self._command(settings, fitted.method),
             "notes": list(filter(None, notes)),
         }
@@ -317,26 +304,19 @@ class Session:
         source = self.table.vectors.name
         target = "better.bin" if Path(source).name != "better.bin" else "best.bin"
         parts = ["conceptor", "postprocess", source, target, "--method", str(method)]
-        weights = self._options.weights if settings.weights == "auto" else settings.weights
         options = {
-            "--weights": weights if method.weighs_by_usage else None,
+            "--weights": self._options.weights if method.weighs_by_usage else None,
             "--vocabulary": self._options.vocabulary,
-            "--function-words": self._options.function_words,
         }
         for flag, value in options.items():
             parts += [] if value is None else [flag, str(value)]
         return shlex.join([*parts, *self._flags])
 
-    def _is_file(self, settings: Settings) -> bool:
-        return settings.method == FILE and self.other is not None
-
     def _sides(self, settings: Settings) -> tuple[Side, Side]:
         """Return the sides before and after."""
-        before = Side(self.table)
-        if settings.method == FILE and self.other is not None:
-            return before, Side(self.other, settings=settings)
         solution = self.fitted(settings).solution
-        return before, Side(self.table, None if solution is None else solution.map, settings)
+        assert solution is not None
+        return Side(self.table), Side(self.table, solution.map, settings)
 
     # Words.
 
@@ -345,13 +325,35 @@ class Session:
         rows = self.table.complete(prefix, n)
         return [{"word": self.table.words[row], "rank": row + 1} for row in rows]
 
-    def look_up(self, settings: Settings, words: Sequence[str]) -> tuple[list[str], list[Unknown]]:
-        """Return words as both sides spell them, and suggestions for the others."""
-        labels, unknown = self.table.look_up(words)
-        if self._is_file(settings) and self.other is not None:
-            labels, more = self.other.look_up(labels)
-            unknown += more
-        return labels, unknown
+    def find(self, words: str) -> dict[str, object]:
+        """Return the texts that contain all of some words."""
+        rows = list(self.table.containing(words))
+        texts = [{"word": self.table.words[row], "rank": row + 1} for row in rows[:_FIND]]
+        return {"count": len(rows), "texts": texts}
+
+    def read(self, query: str) -> dict[str, object]:
+        """Return the number of a row, its whole text and all its columns."""
+        labels, unknown = self.table.look_up([query])
+        if not labels:
+            raise UnknownWordsError(unknown)
+        row = int(self.table.places(labels)[0])
+        columns = {
+            name: "missing" if values[row] is None else str(values[row])
+            for name, values in self.table.columns.items()
+        }
+        return {"row": row + 1, "text": self.table.texts[row], "columns": columns}
+
+    def save_rows(self, numbers: Sequence[int]) -> str:
+        """Return rows as CSV: number, word or whole text, and all columns."""
+        table, file = self.table, io.StringIO()
+        kind = "text" if table.is_texts else "word"
+        writer = csv.writer(file)
+        writer.writerow(["row" if table.is_texts else "rank", kind, *table.columns])
+        for row in numbers:
+            if 1 <= row <= len(table):
+                values = [each[row - 1] for each in table.columns.values()]
+                writer.writerow([row, table.texts[row - 1], *values])
+        return file.getvalue()
 
     def neighbors(
         self, settings: Settings, like: Sequence[str], without: Sequence[str] = (), n: int = 10
@@ -360,61 +362,69 @@ class Session:
 
         `places` has the words and their first neighbors on the map.
         """
-        like, unknown = self.look_up(settings, like)
-        without, more = self.look_up(settings, without)
+        like, unknown = self.table.look_up(like)
+        without, more = self.table.look_up(without)
         unknown += more
         if not like:
             raise UnknownWordsError(unknown)
         query = Query(like, without)
-        before, after = (self._search(side, query, n) for side in self._sides(settings))
-        words = [{near.word for near in side} for side in (before, after)]
-        shown = [near.word for side in (before, after) for near in side[:_NEAR_ON_MAP]]
+        before, after = self._sides(settings)
+        near = [self._near(before, after, query, n), self._near(after, before, query, n)]
+        shown = [each.word for side in near for each in side[:_NEAR_ON_MAP]]
+        words = list(dict.fromkeys([*query.words, *shown]))
         return {
-            "before": [
-                near if near.word in words[1] else replace(near, moved="gone") for near in before
-            ],
-            "after": [
-                near if near.word in words[0] else replace(near, moved="new") for near in after
-            ],
+            "before": near[0],
+            "after": near[1],
             "like": like,
             "without": without,
             "unknown": unknown,
-            "places": self._place(settings, list(query.words), shown),
+            "places": self._place(settings, words) | {"query": len(query.words)},
         }
 
-    def _search(self, side: Side, query: Query, n: int) -> list[Near]:
-        """Find the best rows of one side for a query."""
-        table = side.table
-        places = table.places(query.words)
-        rows = side.rows(places)
+    def _near(self, side: Side, other: Side, query: Query, n: int) -> list[Near]:
+        """Find the best rows of one side for a query, and their places on the other side."""
+        scores, others = self._scores(side, query), self._scores(other, query)
+        best = np.argpartition(-scores, min(n, len(scores) - 1))[: n + 1]
+        best = best[np.isfinite(scores[best])]
+        best = best[np.lexsort((best, -scores[best]))][:n]
+        words = [self.table.words[row] for row in best]
+        was = [1 + int((others > others[row]).sum()) for row in best]
+        criterion = self._criterion(side, query)
+        cosines = unit_rows(side.rows(best)) @ criterion.direction
+        scale = self._background(side)
+        above = [""] * len(best) if scale is None else map(percent_below, scale.p(cosines))
+        columns = words, scores[best].tolist(), cosines.tolist(), (best + 1).tolist(), was, above
+        return [Near(*each) for each in zip(*columns, strict=True)]
+
+    def _criterion(self, side: Side, query: Query) -> Criterion:
+        rows = side.rows(side.table.places(query.words))
         for word, row in zip(query.words, rows, strict=True):
             if not row.any():
                 when = "before" if side.settings is None else "after"
                 raise InvalidInputError(
                     f"the vector of {word!r} {when} post-processing is zero; it has no neighbors"
                 )
+        return query.criterion(WordVectors(query.words, rows))
 
-        def search() -> list[Near]:
-            criterion = query.criterion(WordVectors(query.words, rows))
-            nearest = Nearest(
-                criterion.direction[np.newaxis],
-                n + len(places),
-                prior=self._prior,
-                penalty=criterion.penalty if criterion.selective else None,
+    def _scores(self, side: Side, query: Query) -> NDArray[Any]:
+        """Return the score of every row of a side; that of the query's own words is −∞."""
+        criterion = self._criterion(side, query)
+
+        def score() -> NDArray[Any]:
+            lengths = self._large.get(("lengths", side.settings), side.lengths)
+            result = side.cosines(criterion.direction, lengths)
+            result -= self._large.get(
+                ("prior", len(result)),
+                lambda: rank_penalties(np.arange(len(result)), self._prior),
             )
-            side.search(nearest)
-            others = ~np.isin(nearest.rows[0], [*places, MISSING])
-            best, scores = nearest.rows[0][others][:n], nearest.scores[0][others][:n]
-            cosines = unit_rows(side.rows(best)) @ criterion.direction
-            scale = self._background(side)
-            above = [""] * len(best) if scale is None else map(percent_below, scale.p(cosines))
-            columns = best.tolist(), scores.tolist(), cosines.tolist(), above
-            return [
-                Near(table.words[row], score, cosine, row + 1, above=share)
-                for row, score, cosine, share in zip(*columns, strict=True)
-            ]
+            if criterion.wanted is not None:
+                blocks = (unit_rows32(side.rows(each)) for each in side.table.blocks)
+                result -= np.concatenate([criterion.penalty(block) for block in blocks])
+            result[np.isinf(lengths)] = -np.inf
+            result[side.table.places(query.words)] = -np.inf
+            return result
 
-        return self._cache.get(("near", side.settings, query, n), search)
+        return self._large.get(("scores", side.settings, query.like, query.without), score)
 
     def _background(self, side: Side) -> Background | None:
         """Return the scale of cosines of texts on a side; None for words, and for few rows."""
@@ -430,132 +440,160 @@ class Session:
 
     def save_map(self, settings: Settings, path: Path) -> None:
         """Save the map of a method, as `conceptor fit` does."""
-        if self._is_file(settings):
-            raise InvalidInputError("the second file has no map; choose a method")
         background = self._background(self._sides(settings)[1])
         self.fitted(settings).map.save(path, background=background)
 
     # The map.
 
-    def _layout(self, settings: Settings) -> _Layout:
+    def _layout(self) -> _Layout:
         def lay_out() -> _Layout:
             places = spread(len(self.table), _ON_MAP)
             words = [self.table.words[row] for row in places.tolist()]
-            sides = self._sides(settings)
-            if self._is_file(settings):
-                common = [i for i, word in enumerate(words) if word in sides[1].table]
-                places, words = places[common], [words[i] for i in common]
-            before = sides[0].rows(places)
-            after = sides[1].rows(sides[1].table.places(words))
-            first = Plane.fit(before)
-            # Clusters are those at the default value, so they stay while a slider is dragged.
-            own = replace(settings, value=None)
-            if own == settings:
-                clusters = Clusters.fit(after)
-                names = clusters.names([shorten(word, _LONGEST_NAME) for word in words], after)
-            else:
-                clusters, names = self._layout(own).clusters, self._layout(own).names
-            second = Plane.fit(after, first(before))
-            return _Layout(words, places, first, second, clusters, names)
+            before, after = self._sides(self.default)
+            cosines = cluster(after.rows(places))
+            clusters = cosines.argmax(axis=1)
+            names = None
+            if self.table.is_texts:
+                names = distinctive_words([self.table.texts[row] for row in places], clusters)
+            names = names or common_words([shorten(w, _LONGEST_NAME) for w in words], cosines)
+            return _Layout(words, places, Planes.fit(before.rows(places)), clusters, names)
 
-        return self._cache.get(("layout", settings), lay_out)
+        return self._cache.get("layout", lay_out)
 
-    def points(self, settings: Settings) -> dict[str, Any]:
-        """Return common words on a plane before and after, and the names of their clusters.
-
-        `frequency` is the share of the variance of log rank that each plane explains: how much of
-        the map only shows how common words are.
-        """
-        layout = self._layout(settings)
-        points = self._place(settings, layout.words)
-        logs = np.log(layout.places + 1.0)
-        points["names"] = layout.names
-        points["frequency"] = [
-            explained(np.reshape(points[side], (-1, 2)), logs) for side in ("before", "after")
-        ]
-        return points
-
-    def _place(
-        self, settings: Settings, words: Sequence[str], more: Sequence[str] = ()
-    ) -> dict[str, Any]:
-        """Return words on the planes; `query` is how many of them are not from `more`."""
-        layout, (before, after) = self._layout(settings), self._sides(settings)
-        shown = [
-            word
-            for word in dict.fromkeys([*words, *more])
-            if word in before.table and word in after.table
-        ]
-        places = before.table.places(shown)
-        own = self._sides(replace(settings, value=None))[1]
+    def layout(self) -> dict[str, Any]:
+        """Return what all methods share on the map: words, ranks, clusters, and points before."""
+        layout = self._layout()
         return {
-            "words": shown,
-            "ranks": (places + 1).tolist(),
-            "clusters": layout.clusters(own.rows(after.table.places(shown))).tolist(),
-            "before": _integers(layout.before(before.rows(places))),
-            "after": _integers(layout.after(after.rows(after.table.places(shown)))),
-            "query": len(words),
+            "words": layout.words,
+            "ranks": layout.places + 1,
+            "clusters": layout.clusters,
+            "names": layout.names,
+            "before": _packed(layout.before(self.table.rows[layout.places])),
         }
 
-    # Scores and concepts.
+    def _planes(self, settings: Settings) -> tuple[list[float], Planes]:
+        """Return the values of a method's slider, and the planes of the map at each of them."""
+
+        def fit() -> tuple[list[float], Planes]:
+            layout, (before, after) = self._layout(), self._sides(settings)
+            reference = layout.before(before.rows(layout.places))
+            rows = after.enter(layout.places)
+            base = self._base(settings)
+            slider, solution = self._range(base), base.solution
+            assert solution is not None
+            if slider is None:
+                return [], Planes.fit(rows, [solution.map.matrix], reference)
+            if slider.name == "aperture":
+                grid = np.geomspace(slider.least, slider.most, _APERTURES)
+                values = np.unique([*grid[1:-1], slider.least, slider.default, slider.most])
+            else:
+                values = np.arange(slider.most + 1)
+            size, matrices = len(solution.gate), []
+            for value in values.tolist():
+                setting = value if slider.name == "aperture" else int(value)
+                gate = base.method.with_parameters(**{slider.name: setting}).gate
+                coefficients = gate.coefficients(solution.spectrum.values, size)
+                matrices.append(solution.spectrum.matrix(coefficients))
+            return values.tolist(), Planes.fit(rows, matrices, reference)
+
+        own = replace(settings, value=None)
+        return self._cache.get(("planes", own), fit)
+
+    def path(self, settings: Settings) -> dict[str, Any]:
+        """Return the map after a method at every value of its slider, and what its directions mean.
+
+        The points at `values[j]` are ``components turns[j]``; a method without a slider has one
+        turn. Each direction has its correlation with log rank and the words at its two ends.
+        """
+        values, planes = self._planes(settings)
+        _, after = self._sides(settings)
+        return {
+            "values": values,
+            "turns": planes.turns.tolist(),
+            "components": _packed(planes.components(after.enter(self._layout().places))),
+            "directions": self._directions(settings),
+        }
+
+    def _directions(self, settings: Settings) -> list[dict[str, object]]:
+        layout, (_, after) = self._layout(), self._sides(settings)
+        solution = self._base(settings).solution
+        assert solution is not None
+        along = after.enter(layout.places) @ solution.spectrum.vectors[:, :_DIRECTIONS]
+        logs = np.log(layout.places + 1.0)
+        logs -= logs.mean()
+        scales = np.maximum(along.std(axis=0) * (logs.std() or 1.0), np.finfo(float).tiny)
+        correlations = logs @ (along - along.mean(axis=0)) / len(logs) / scales
+        common = np.flatnonzero(layout.places < _END_AMONG)
+        if not self.table.is_texts:
+            common = common[[layout.words[i].isalpha() for i in common]]
+        order = common[np.argsort(along[common], axis=0, kind="stable")]
+        return [
+            {
+                "r": r if self._prior else None,
+                "ends": [
+                    [layout.words[i] for i in end] for end in (rows[:_AT_END], rows[::-1][:_AT_END])
+                ],
+            }
+            for r, rows in zip(correlations.tolist(), order.T, strict=True)
+        ]
+
+    def _place(self, settings: Settings, words: list[str]) -> dict[str, Any]:
+        """Return words on the map."""
+        layout, (before, after) = self._layout(), self._sides(settings)
+        places = before.table.places(words)
+        _, planes = self._planes(settings)
+        return {
+            "words": words,
+            "ranks": (places + 1).tolist(),
+            "before": layout.before(before.rows(places)).tolist(),
+            "components": _packed(planes.components(after.enter(places))),
+        }
+
+    def column(self, name: str) -> dict[str, object]:
+        """Return the groups of a column's values and the group of each text on the map."""
+        if name not in self.table.columns:
+            raise InvalidInputError(f"there is no column {name!r}")
+        column = self.table.columns[name]
+        numbers = [x for x in column if isinstance(x, (int, float)) and not isinstance(x, bool)]
+        is_number = len(numbers) == len(column) - column.count(None) and len(set(numbers)) > _GROUPS
+        if is_number:
+            values = np.array([np.nan if x is None else float(x) for x in column])
+            edges = np.unique(
+                np.nanquantile(values, np.linspace(0, 1, _NUMBER_GROUPS + 1), method="nearest")
+            )
+            groups = np.searchsorted(edges[1:-1], values, side="right")
+            groups[np.isnan(values)] = len(edges) - 1
+            names = [f"{a:.6g} – {b:.6g}" for a, b in pairwise(edges)]
+            names += ["missing"] if np.isnan(values).any() else []
+        else:
+            texts = ["missing" if x is None else shorten(str(x), 40) for x in column]
+            common = Counter(texts).most_common()
+            keep = len(common) if len(common) <= _GROUPS else _GROUPS - 1
+            names = [text for text, _ in common[:keep]]
+            number = {text: i for i, text in enumerate(names)}
+            groups = np.array([number.get(text, keep) for text in texts])
+            names += ["other"] if keep < len(common) else []
+        return {"names": names, "groups": groups[self._layout().places], "is_number": is_number}
+
+    # Scores.
 
     def scores(self, settings: Settings) -> list[scores.Score]:
-        """Return what a method gains and loses; takes about a second."""
+        """Return what a method gains and loses on words; takes about a second."""
         before, after = self._sides(settings)
         if self.table.is_texts:
-            return self._cache.get(
-                ("scores", settings),
-                lambda: [] if self._is_file(settings) else scores.text_scores(before, after),
-            )
+            return []
         battery = self._cache.get(
             "battery", lambda: scores.load_sample(self.table, self._options.data)
         )
-        first = self._cache.get(("evaluation", None), lambda: scores.evaluate(before, battery))
-        second = self._cache.get(("evaluation", settings), lambda: scores.evaluate(after, battery))
-        return self._cache.get(("scores", settings), lambda: scores.word_scores(first, second))
-
-    def concepts(
-        self, settings: Settings, lists: Mapping[str, Sequence[str]], expression: str = ""
-    ) -> dict[str, object]:
-        """Return the words with most evidence for an expression of concepts, and their relations.
-
-        Concepts are conceptors of the directions of words after the method.
-        """
-        side = self._sides(settings)[1]
-        conceptors: dict[str, Conceptor] = {}
-        examples: set[str] = set()
-        missing: list[str] = []
-        for name, words in lists.items():
-            labels, unknown = side.table.look_up(words)
-            if not labels:
-                raise InvalidInputError(f"none of the words of the concept {name} has a vector")
-            missing += [each.word for each in unknown]
-            examples.update(labels)
-            rows = unit_rows(side.rows(side.table.places(labels)))
-            conceptors[check_name(name)] = Conceptor.from_vectors(rows, _CONCEPT_APERTURE)
-        wanted = Expression(expression or next(iter(lists)))
-        evidence = wanted(conceptors).evidence(side.rows(slice(0, _EVIDENCE_AMONG)))
-        best = np.argsort(-evidence, kind="stable")[:_EVIDENCE_WORDS].tolist()
-        each = conceptors.items()
-        return {
-            "names": list(conceptors),
-            "quotas": [conceptor.quota for _, conceptor in each],
-            "similarity": [[one.similarity(two) for _, two in each] for _, one in each],
-            "order": [[a, b] for a, one in each for b, two in each if a != b and one <= two],
-            "expression": wanted.text,
-            "words": [
-                {
-                    "word": side.table.words[row],
-                    "evidence": evidence[row],
-                    "rank": row + 1,
-                    "example": side.table.words[row] in examples,
-                }
-                for row in best
-            ],
-            "missing": missing,
-        }
+        first = self._cache.get("evaluation", lambda: scores.evaluate(before, battery))
+        return self._cache.get(
+            ("scores", settings),
+            lambda: scores.word_scores(first, scores.evaluate(after, battery)),
+        )
 
 
-def _integers(points: Float64) -> list[int]:
-    """Return coordinates as whole numbers, which are shorter to send."""
-    whole: list[int] = np.rint(np.clip(points, -1e4, 1e4) * _UNIT).astype(int).ravel().tolist()
-    return whole
+def _packed(columns: Float64) -> dict[str, object]:
+    """Return columns of numbers as 16-bit integers in base64, and the unit of each column."""
+    units = np.maximum(np.abs(columns).max(axis=0, initial=0.0), 1e-12) / 32_767
+    integers = np.rint(columns / units).astype("<i2")
+    return {"units": units.tolist(), "data": b64encode(integers.tobytes()).decode()}

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.base.arrays import block_slices, row_lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import memory_bytes
-from conceptor.concepts.lookup import Unknown, look_up, shorten, suggest
+from conceptor.concepts.neighbors import Unknown, look_up, shorten, suggest
 from conceptor.vectors.files import as_vectors, in_memory
-from conceptor.vectors.search import search
+from conceptor.vectors.formats.tables import Table
 from conceptor.vectors.table import MISSING, WordVectors
 from conceptor.vectors.vectors import RowKind
 
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from conceptor.algebra.affine_map import AffineMap
     from conceptor.base.progress import Progress
     from conceptor.explore.session import Settings
-    from conceptor.vectors.search import Search
     from conceptor.vectors.vectors import Vectors
 
 __all__ = ["PageTable", "Side"]
@@ -39,31 +40,25 @@ _LABEL = 100
 class PageTable:
     """All vectors of a file, ready for any number of questions.
 
-    Attributes
-    ----------
-    name : str
-        Its name on the page.
-    vectors : Vectors
-        The vectors with all that is known about them; they are read from memory.
-    words : sequence of str
-        The label of each row: the word, or the beginning of the text.
-    rows : array
-        All vectors; vectors of more than a quarter of the memory are in a temporary file.
+    `texts` are whole, and `words` are the labels of rows: words, or the beginnings of texts.
+    `columns` are the other columns of a table of texts, by name.
     """
 
     def __init__(self, source: object, progress: Progress = silent) -> None:
         opened = as_vectors(source)
-        labels, self.rows = _read(opened, progress)
+        self.texts, self.rows = _read(opened, progress)
         if not self.rows.any():
             raise InvalidInputError(
                 f"{opened.name}: all vectors are zero, so there is nothing to explore"
             )
         self.name = Path(opened.name).name or opened.name
         self.is_texts = opened.kind is RowKind.TEXTS
-        read = in_memory(labels, self.rows, kind=opened.kind).read
-        self.vectors: Vectors = replace(opened, read=read, count=len(labels), costly=False)
-        self.words: Sequence[str] = _shorten_texts(labels) if self.is_texts else labels
-        self._folded = [word.casefold() for word in self.words]
+        read = in_memory(self.texts, self.rows, kind=opened.kind).read
+        count = len(self.texts)
+        self.vectors: Vectors = replace(opened, read=read, count=count, costly=False)
+        self.columns = _read_columns(opened, count) if self.is_texts else {}
+        self.words: Sequence[str] = _shorten_texts(self.texts) if self.is_texts else self.texts
+        self._folded = [text.casefold() for text in self.texts]
         self._index = WordVectors(self.words, self.rows)
 
     def __len__(self) -> int:
@@ -71,6 +66,16 @@ class PageTable:
 
     def __contains__(self, word: object) -> bool:
         return word in self._index
+
+    @cached_property
+    def lengths(self) -> NDArray[Any]:
+        """The length of each row, or 1 for a row of zeros."""
+        return np.concatenate([row_lengths(self.rows[each]) for each in self.blocks])
+
+    @property
+    def blocks(self) -> list[slice]:
+        """Slices of all rows that fit into little memory."""
+        return list(block_slices(len(self), self.rows.shape[1]))
 
     def places(self, words: Iterable[str]) -> NDArray[np.intp]:
         """Return the row of each label, `MISSING` for an unknown one."""
@@ -87,12 +92,13 @@ class PageTable:
         starts = (row for row, word in enumerate(self._folded) if word.startswith(wanted))
         matches += islice((row for row in starts if row != exact), n)
         if self.is_texts and len(matches) < n:
-            matches += self._containing(wanted, n)
+            matches += islice(self.containing(prefix), n)
         return list(dict.fromkeys(matches))[:n]
 
-    def _containing(self, part: str, n: int) -> list[int]:
-        rows = (row for row, text in enumerate(self._folded) if part in text)
-        return list(islice(rows, n))
+    def containing(self, words: str) -> Iterable[int]:
+        """Return the rows of the texts that contain all of some words, ignoring case."""
+        parts = words.casefold().split()
+        return (i for i, text in enumerate(self._folded) if all(part in text for part in parts))
 
     def look_up(self, queries: Iterable[str]) -> tuple[list[str], list[Unknown]]:
         """Return the labels for queries, and suggestions for those without a vector.
@@ -102,25 +108,21 @@ class PageTable:
         """
         if not self.is_texts:
             words, missing = look_up(queries, self._index)
-            suggested = (suggest(word, self.words) for word in missing)
-            return words, [
-                Unknown(word, self.name, words)
-                for word, words in zip(missing, suggested, strict=True)
-            ]
+            return words, [Unknown(each, self.name, suggest(each, self.words)) for each in missing]
         labels, unknown = [], []
         for query in dict.fromkeys(queries):
             row = self._find_text(query)
             if row == MISSING:
-                containing = [self.words[each] for each in self._containing(query.casefold(), 3)]
+                containing = [self.words[each] for each in islice(self.containing(query), 3)]
                 unknown.append(Unknown(query, self.name, containing, "text or row"))
             else:
                 labels.append(self.words[row])
         return list(dict.fromkeys(labels)), unknown
 
     def _find_text(self, query: str) -> int:
-        for label in (query, shorten(query, _LABEL)):
-            if label in self._index:
-                return self._index.row(label)
+        for row in self.places([query, shorten(query, _LABEL)]):
+            if row != MISSING:
+                return int(row)
         number = int(query) if query.isascii() and query.isdigit() and len(query) < 16 else 0
         return number - 1 if 1 <= number <= len(self) else MISSING
 
@@ -141,13 +143,47 @@ class Side:
         """Return rows of the table on this side."""
         return self((), self.table.rows[places])
 
+    def enter(self, places: NDArray[np.intp]) -> NDArray[Any]:
+        """Return rows as they enter the matrix of the map."""
+        assert self.map is not None
+        rows = self.table.rows[places].astype(np.float64)
+        if self.map.unit:
+            rows = rows / row_lengths(rows)[:, np.newaxis]
+        return np.asarray(rows - self.map.offset)
+
     def __call__(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
         """Return rows after the map."""
         return rows if self.map is None else self.map(rows)
 
-    def search(self, query: Search) -> None:
-        """Run a search over all rows of this side."""
-        search(self.table.vectors, {"": [query]}, {"": self})
+    def lengths(self) -> NDArray[Any]:
+        """Return the length of each row after the map, infinite for a row of zeros."""
+        table, map_ = self.table, self.map
+        lengths = table.lengths.copy()
+        for block in table.blocks:
+            rows = table.rows[block]
+            if map_ is not None:
+                matrix = map_.matrix.astype(rows.dtype)
+                rows = rows @ matrix
+                rows /= table.lengths[block, np.newaxis] if map_.unit else 1
+                rows -= map_.offset @ matrix
+                lengths[block] = row_lengths(rows)
+            lengths[block][~rows.any(axis=1)] = np.inf
+        return lengths
+
+    def cosines(self, direction: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+        """Return the cosine of each row after the map with a unit direction.
+
+        With ``y = (x − o) A``, the product ``y d`` is ``x (A d) − o A d``. So it costs one product
+        with the rows as they are, if the lengths after the map are known.
+        """
+        rows = self.table.rows
+        if self.map is None:
+            return np.asarray(rows @ direction.astype(rows.dtype) / lengths)
+        inner = self.map.matrix @ direction
+        products = rows @ inner.astype(rows.dtype)
+        if self.map.unit:
+            products /= self.table.lengths
+        return np.asarray((products - float(self.map.offset @ inner)) / lengths)
 
 
 def _shorten_texts(texts: Sequence[str]) -> list[str]:
@@ -177,3 +213,16 @@ def _read(vectors: Vectors, progress: Progress) -> tuple[list[str], NDArray[Any]
             rows.astype(np.float32, copy=False).tofile(file)
         file.flush()
         return words, np.memmap(file, np.float32, "r", shape=(len(words), vectors.dimension))
+
+
+def _read_columns(vectors: Vectors, count: int) -> dict[str, list[Any]]:
+    """Return the columns besides vectors and labels; none if rows were skipped."""
+    table = vectors.extra
+    if not isinstance(table, Table):
+        return {}
+    names = [each for each in table.schema.names if each not in (*table.vectors, table.label)]
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for batch in table.read(names, 1 << 14) if names else ():
+        for name in names:
+            columns[name] += batch.column(name).to_pylist()
+    return {name: values for name, values in columns.items() if len(values) == count}

@@ -1,25 +1,27 @@
 // @ts-check
-// Requests to the server; for each subject only the latest one counts.
+// The state of the page, kept in the address, and requests to the server.
 
 /**
- * @typedef {{ word: string, score: number, cosine: number, rank: number, moved: "new" | "gone" | "both",
- *   above: string }} Near
+ * @typedef {{ word: string, score: number, cosine: number, rank: number, was: number, above: string }} Near
+ * @typedef {{ word: string, rank: number }} Row
  * @typedef {{ word: string, where: string, suggestions: string[], what: string }} Unknown
- * @typedef {{ words: string[], ranks: number[], clusters: number[], before: number[], after: number[],
+ * @typedef {{ units: number[], data: string }} Packed
+ * @typedef {{ words: string[], ranks: number[], clusters: number[], names: string[], before: Packed }} Layout
+ * @typedef {{ words: string[], ranks: number[], before: number[][], components: Packed,
  *   query: number }} Places
- * @typedef {Places & { names: string[], frequency: [number, number] }} Points
+ * @typedef {{ r: number | null, ends: [string[], string[]] }} Direction
+ * @typedef {{ values: number[], turns: number[][][], components: Packed, directions: Direction[] }} Path
  * @typedef {{ before: Near[], after: Near[], like: string[], without: string[], unknown: Unknown[],
  *   places: Places }} Neighbors
  * @typedef {{ name: "aperture" | "n_directions", value: number, default: number, least: number, most: number,
  *   marks: Record<string, number> }} Slider
- * @typedef {{ slider: Slider | null, gate: number[], variance: number[], isotropy?: [number, number],
- *   command: string, notes: string[] }} Solution
+ * @typedef {{ slider: Slider | null, formula: number | string | null, gate: number[], values: number[],
+ *   gates: Record<string, number[]>, command: string, notes: string[] }} Solution
  * @typedef {{ name: string, before: number | null, after: number | null, note: string, low: number | null,
  *   high: number | null }} Score
- * @typedef {{ names: string[], quotas: number[], similarity: number[][], order: string[][], expression: string,
- *   words: { word: string, evidence: number, rank: number, example: boolean }[], missing: string[] }} Concepts
+ * @typedef {{ names: string[], groups: number[], is_number: boolean }} Column
  * @typedef {{ vectors: string, rows: string, count: number, dimension: number, sorted: boolean,
- *   other: string | null, methods: Record<string, string>, weights: string[], examples: string[] }} About
+ *   methods: Record<string, string>, colors: Record<string, number>, examples: string[], columns: string[] }} About
  */
 
 /** An error from the server, with suggestions for unknown words. */
@@ -35,11 +37,8 @@ export class Problem extends Error {
 const requests = new Map();
 
 /**
- * Ask the server; this cancels an earlier request on the same subject.
- * @param {string} path
- * @param {URLSearchParams} [query]
- * @param {string} [subject]
- * @returns {Promise<any>} the answer; undefined if a later request replaced this one
+ * Ask the server; this cancels an earlier request on the same subject, whose answer is undefined.
+ * @param {string} path @param {URLSearchParams} [query] @param {string} [subject] @returns {Promise<any>}
  */
 export async function ask(path, query = new URLSearchParams(), subject = path) {
   requests.get(subject)?.abort();
@@ -61,19 +60,36 @@ export async function ask(path, query = new URLSearchParams(), subject = path) {
 }
 
 /**
- * Return a function that runs one call at a time: calls during a run are merged into one more run.
- * @param {() => Promise<void>} run
+ * @typedef {{ like: string[], without: string[], method: string, value: number | null,
+ *   side: string, color: string }} State
  */
-export function oneAtATime(run) {
-  let running = false;
-  let again = false;
-  return async () => {
-    if (running) { again = true; return; }
-    running = true;
-    try {
-      do { again = false; await run(); } while (again);
-    } finally {
-      running = false;
-    }
+
+/** @param {State} state */
+export function toQuery(state) {
+  const query = settings(state);
+  state.like.forEach((word) => query.append("like", word));
+  state.without.forEach((word) => query.append("without", word));
+  if (state.side === "before") { query.set("side", "before"); }
+  if (state.color) { query.set("color", state.color); }
+  return query;
+}
+
+/** @param {URLSearchParams} query @returns {State} */
+export function fromQuery(query) {
+  const value = Number(query.get("value") || NaN);
+  return {
+    like: query.getAll("like").slice(0, 20),
+    without: query.getAll("without").slice(0, 20),
+    method: query.get("method") ?? "",
+    value: Number.isFinite(value) ? value : null,
+    side: query.get("side") === "before" ? "before" : "after",
+    color: query.get("color") ?? "",
   };
+}
+
+/** The method and its parameter, in the server's format. @param {State} state */
+export function settings(state, value = state.value) {
+  const query = new URLSearchParams({ method: state.method });
+  if (value !== null) { query.set("value", String(value)); }
+  return query;
 }

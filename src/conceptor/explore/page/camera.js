@@ -1,5 +1,5 @@
 // @ts-check
-// The visible part of the plane, and the path from one part to another.
+// The visible part of the plane.
 
 /** @typedef {{ x: number, y: number, scale: number }} Sight the center, and pixels for a unit */
 
@@ -27,16 +27,11 @@ export class Camera {
 
   /** Look at the box from (-x, -y) to (x, y) by default. @param {number} x @param {number} y */
   setHome(x, y) {
-    const wasHome = this.isHome();
+    const wasHome = this.x === this.home.x && this.y === this.home.y && this.scale === this.home.scale;
     const [across, down] = [this.width / (2 * x), this.height / (2 * y)];
     this.stretch = Math.min(Math.max(across / down, 1 / STRETCH), STRETCH);
     this.home = { x: 0, y: 0, scale: Math.min(across / this.stretch, down) };
     if (wasHome) { this.look(this.home); }
-  }
-
-  isHome() {
-    const { x, y, scale } = this.home;
-    return this.x === x && this.y === y && this.scale === scale;
   }
 
   get zoom() { return this.scale / this.home.scale; }
@@ -51,20 +46,11 @@ export class Camera {
   /** @param {number} right @param {number} down in pixels */
   pan(right, down) { this.look({ x: this.x - right / this.scale / this.stretch, y: this.y + down / this.scale, scale: this.scale }); }
 
-  /** Zoom around a pixel. @param {number} left @param {number} top @param {number} factor */
-  zoomAt(left, top, factor) {
+  /** Zoom around a pixel. @param {number} factor @param {number} left @param {number} top */
+  zoomBy(factor, left = this.width / 2, top = this.height / 2) {
     const [right, down] = [left - this.width / 2, top - this.height / 2];
     const [x, y] = [this.x + right / this.scale / this.stretch, this.y - down / this.scale];
     this.look({ x, y, scale: this.scale * factor });
     this.pan(right, down);
-  }
-
-  /** The path to another view. @param {Sight} to @returns {(done: number) => Sight} */
-  flight(to) {
-    const from = { x: this.x, y: this.y, scale: this.scale };
-    const between = (/** @type {number} */ a, /** @type {number} */ b, /** @type {number} */ t) => a + t * (b - a);
-    return (t) => (t >= 1 ? to : {
-      x: between(from.x, to.x, t), y: between(from.y, to.y, t), scale: from.scale * (to.scale / from.scale) ** t,
-    });
   }
 }

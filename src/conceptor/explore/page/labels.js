@@ -9,19 +9,11 @@ const FONT = { query: "600 16px", near: "600 12.5px", cluster: "600 13px", word:
 /** @typedef {keyof typeof FONT} Kind */
 const EDGE = 3;
 
-/** @param {string} word */
-export function shortened(word) {
-  const characters = [...word];
-  return characters.length > LONGEST ? `${characters.slice(0, LONGEST - 1).join("")}…` : word;
-}
-
 export class Labels {
   /** @param {HTMLElement} place */
   constructor(place) {
     this.place = place;
     this.pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
-    /** @type {Map<string, number>} */
-    this.widths = new Map();
     /** @type {HTMLElement[]} */
     this.pool = [];
     /** @type {Box[]} */
@@ -29,24 +21,13 @@ export class Labels {
     /** Words whose name is shown, to be picked. @type {{ box: Box, word: string }[]} */
     this.shown = [];
     this.used = this.width = this.height = 0;
+    this.family = "";
   }
 
   /** @param {number} width @param {number} height @param {Box[]} occupied where no name may be */
   begin(width, height, occupied) {
     Object.assign(this, { width, height, occupied: [...occupied], shown: [], used: 0 });
-  }
-
-  /** @param {string} text @param {Kind} kind */
-  breadth(text, kind) {
-    const key = `${kind} ${text}`;
-    let breadth = this.widths.get(key);
-    if (breadth === undefined) {
-      this.pen.font = `${FONT[kind]} ${getComputedStyle(this.place).fontFamily}`;
-      breadth = Math.ceil(this.pen.measureText(text).width) + 8;
-      if (this.widths.size > 20_000) { this.widths.clear(); }
-      this.widths.set(key, breadth);
-    }
-    return breadth;
+    this.family = getComputedStyle(this.place).fontFamily;
   }
 
   /** @param {Box} box */
@@ -58,12 +39,15 @@ export class Labels {
   /**
    * Put a name where there is room beside its point: above, below, or on either side; important names also farther off.
    * @param {string} word @param {Kind} kind @param {number} x @param {number} y
-   * @param {{ gap?: number, color?: string, opacity?: number }} [look]
+   * @param {{ gap?: number, opacity?: number }} [look]
    */
-  add(word, kind, x, y, { gap = 5, color = "", opacity = 1 } = {}) {
+  add(word, kind, x, y, { gap = 5, opacity = 1 } = {}) {
     if (x < 0 || y < 0 || x > this.width || y > this.height) { return false; }
-    const text = kind === "cluster" ? word : shortened(word);
-    const [width, height] = [this.breadth(text, kind), HEIGHT[kind]];
+    const characters = [...word];
+    const isLong = characters.length > LONGEST && kind !== "cluster";
+    const text = isLong ? `${characters.slice(0, LONGEST - 1).join("")}…` : word;
+    this.pen.font = `${FONT[kind]} ${this.family}`;
+    const [width, height] = [Math.ceil(this.pen.measureText(text).width) + 8, HEIGHT[kind]];
     const distances = kind === "query" ? [gap, gap + 12, gap + 26, gap + 44] : kind === "near" ? [gap, gap + 10] : kind === "cluster" ? [-height / 2, 12, 30, 50] : [gap];
     for (const away of distances) {
       for (const [dx, dy] of [[0, -1], [0, 1], [1, 0], [-1, 0], [0.8, -0.8], [-0.8, -0.8], [0.8, 0.8], [-0.8, 0.8]]) {
@@ -75,15 +59,15 @@ export class Labels {
         if (!this.isFree(box)) { continue; }
         this.occupied.push(box);
         if (kind !== "cluster") { this.shown.push({ box, word }); }
-        this.show(text, kind, box, color, opacity);
+        this.show(text, kind, box, opacity);
         return true;
       }
     }
     return false;
   }
 
-  /** @param {string} text @param {Kind} kind @param {Box} box @param {string} color @param {number} opacity */
-  show(text, kind, box, color, opacity) {
+  /** @param {string} text @param {Kind} kind @param {Box} box @param {number} opacity */
+  show(text, kind, box, opacity) {
     let label = this.pool[this.used];
     if (!label) {
       label = document.createElement("span");
@@ -95,7 +79,6 @@ export class Labels {
     if (label.className !== kind) { label.className = kind; }
     label.style.transform = `translate(${box[0]}px, ${box[1]}px)`;
     label.style.width = `${box[2] - box[0]}px`;
-    label.style.color = color;
     label.style.opacity = String(opacity);
     label.hidden = false;
   }

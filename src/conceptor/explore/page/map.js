@@ -2,58 +2,66 @@
 // The map: words that move from before to after, their clusters, a query and its neighbors.
 
 import { Camera } from "./camera.js";
-import { Dots } from "./dots.js";
+import { DIM, Dots, HIDDEN, PLAIN } from "./dots.js";
 import { Labels } from "./labels.js";
 import { byId, make } from "./panels.js";
+import { components, pointsAt } from "./path.js";
 
-/** @typedef {import("./camera.js").Sight} Sight */
-/** @typedef {{ words: string[], ranks: number[], clusters: number[], before: Float32Array, after: Float32Array, origin: Float32Array }} Layer */
+/** @typedef {{ words: string[], ranks: number[], parts: import("./path.js").Components, before: Float32Array,
+ *   after: Float32Array }} Layer */
 
-// Okabe & Ito's colors, which color-blind people can distinguish; darker for text.
-const CLUSTERS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b0a000", "#777777"];
-const NAMES = {
-  light: ["#005a8f", "#8a5c00", "#006b4e", "#92407a", "#1f6d99", "#a34700", "#6d6300", "#555555"],
-  dark: ["#5cb5ea", "#f0b840", "#3fcfa3", "#e3a5c8", "#8fd0f5", "#ff9a57", "#d8ca3c", "#bbbbbb"],
-};
-// From common to rare: yellow to blue, which everyone can distinguish; in this many steps.
+// Colors of groups that color-blind people can distinguish; none is orange, which means a loss.
+const GROUPS = ["#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#b09b00", "#7a52c7", "#00606b", "#777777"];
+// From common to rare, or low to high: gold to blue, which everyone can distinguish; in this many steps.
 const STEPS = 32;
-const FREQUENCY = {
-  light: [[224, 154, 0], [140, 140, 134], [22, 80, 143]],
-  dark: [[255, 215, 94], [150, 150, 146], [84, 158, 242]],
+const RAMP = {
+  light: [[226, 168, 0], [158, 162, 166], [136, 158, 184]],
+  dark: [[255, 216, 70], [120, 124, 130], [74, 100, 136]],
 };
-const UNIT = 10_000;
 const REACH = 14;
+// How many frequent words have a halo.
+const HALOS = 90;
+/** @type {Layer} */
+const NOTHING = { words: [], ranks: [], parts: { numbers: new Int16Array(), units: [] }, before: new Float32Array(), after: new Float32Array() };
 
-/** @param {number[]} values */
-const plain = (values) => Float32Array.from(values, (value) => value / UNIT);
-/** @param {number} done */
-const eased = (done) => done * done * (3 - 2 * done);
-
-export function isDark() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+/** Colors of groups of words, as shown beside their names. @param {number} count @param {boolean} isRamp */
+export function groupColors(count, isRamp) {
+  return Array.from({ length: count }, (_, i) => (isRamp ? `rgb(${between((i / Math.max(count - 1, 1)))})` : GROUPS[i % GROUPS.length]));
 }
 
 export class WordMap {
-  /** @param {(word: string) => void} choose */
-  constructor(choose) {
+  /** @param {(word: string) => void} choose @param {() => void} moved @param {(rows: number[]) => void} gather for a lasso */
+  constructor(choose, moved, gather) {
     this.element = byId("map");
     this.choose = choose;
+    this.moved = moved;
+    this.gather = gather;
     this.camera = new Camera();
     this.dots = new Dots(/** @type {HTMLCanvasElement} */ (byId("map-dots")));
     this.marks = /** @type {CanvasRenderingContext2D} */ (/** @type {HTMLCanvasElement} */ (byId("map-marks")).getContext("2d"));
     this.labels = new Labels(byId("map-labels"));
-    this.color = "frequency";
-    /** @type {Layer} */
-    this.base = this.chosen = layer({ words: [], ranks: [], clusters: [], before: [], after: [] });
+    this.base = this.chosen = NOTHING;
     this.query = 0;
-    /** @type {{ text: string, before: number[], after: number[] }[]} */
-    this.names = [];
-    this.at = new Float32Array();
+    /** The group of each word, their names, and whether they are a scale. @type {{ groups: number[], names: string[], isRamp: boolean } | null} */
+    this.color = null;
+    this.clusters = { groups: /** @type {number[]} */ ([]), names: /** @type {string[]} */ ([]), isRamp: false };
+    /** @type {Set<number> | null} */
+    this.selected = null;
+    /** @type {Set<number>} groups that are not shown */
+    this.excluded = new Set();
+    this.seen = new Uint8Array();
+    this.at = this.logs = new Float32Array();
+    /** @type {import("./api.js").Path | null} */
+    this.path = null;
+    /** @type {number | null} */
+    this.value = null;
     this.mixed = 1;
-    this.done = 1;
-    /** Running movements: functions of the elapsed time, from 0 to 1. @type {Map<string, { start: number, duration: number, run: (done: number) => void }>} */
-    this.moves = new Map();
+    this.isDragged = false;
+    this.isLasso = false;
+    /** @type {[number, number][]} */
+    this.lasso = [];
+    /** The running movement. @type {{ start: number, duration: number, from: number, to: number } | null} */
+    this.movement = null;
     this.pending = 0;
     this.hovered = "";
     this.listen();
@@ -62,75 +70,94 @@ export class WordMap {
 
   // Content.
 
-  /** @param {import("./api.js").Points} points @param {number} duration */
-  setPoints(points, duration) {
-    const same = this.base.words.length === points.words.length && this.base.words[points.words.length - 1] === points.words[points.words.length - 1];
-    const now = same ? this.at : placesOf(points.words, this.base.words, this.at);
-    this.base = layer(points, now);
-    this.chosen.origin = this.places(this.chosen);
-    const { before, after } = this.base;
-    const [first, second] = [before, after].map((at) => [extent(at, 0), extent(at, 1)]);
-    this.names = points.names.map((text, cluster) => ({
-      text, before: crest(before, first, points.clusters, cluster), after: crest(after, second, points.clusters, cluster),
-    }));
-    this.tint();
-    const [x, y] = [0, 1].map((axis) => Math.max(first[axis], second[axis]));
-    this.extent = [x, y];
-    this.camera.setHome(x, y);
-    this.move("done", now ? duration : 0, (done) => { this.done = eased(done); });
+  /** What all methods share. @param {import("./api.js").Layout} layout */
+  setLayout({ words, ranks, clusters, names, before }) {
+    const start = components(before);
+    const at = Float32Array.from(start.numbers, (number, i) => number * start.units[i % 2]);
+    this.base = { ...NOTHING, words, ranks, before: at, after: at };
+    this.logs = Float32Array.from(ranks, Math.log);
+    this.clusters = { groups: clusters, names, isRamp: false };
+    this.setSeen();
   }
 
-  /** @param {import("./api.js").Places | undefined} placed */
-  setChosen(placed) {
-    this.chosen = layer(placed ?? { words: [], ranks: [], clusters: [], before: [], after: [] });
-    this.query = placed?.query ?? 0;
+  /** The path of a method. @param {import("./api.js").Path} path @param {number | null} value */
+  setPath(path, value) {
+    Object.assign(this, { path, value, chosen: NOTHING, query: 0 });
+    const parts = components(path.components);
+    this.base = { ...this.base, parts, after: pointsAt(path, value, parts) };
+    const [x, y] = [0, 1].map((axis) => Math.max(extent(this.base.before, axis), extent(this.base.after, axis)));
+    this.extent = [x, y];
+    this.camera.setHome(x, y);
+    this.hover("");
+    this.tint();
+  }
+
+  /** Follow the slider. @param {number | null} value */
+  setValue(value) {
+    if (!this.path) { return; }
+    this.value = value;
+    for (const layer of [this.base, this.chosen]) {
+      if (layer !== NOTHING) { layer.after = pointsAt(this.path, value, layer.parts); }
+    }
+    this.hover("");
+    this.redraw();
+  }
+
+  /** Show a query, and everything if it is outside the view. @param {import("./api.js").Places} [places] */
+  setChosen(places) {
+    this.chosen = NOTHING;
+    this.query = 0;
+    if (places && this.path) {
+      const { words, ranks, before, query } = places;
+      const parts = components(places.components);
+      const after = pointsAt(this.path, this.value, parts);
+      this.chosen = { words, ranks, parts, before: Float32Array.from(before.flat()), after };
+      this.query = query;
+      const [left, top] = this.place(words[0]) ?? [0, 0];
+      if (left < 0 || top < 0 || left > this.camera.width || top > this.camera.height) { this.zoom(0); }
+    }
     this.redraw();
   }
 
   /** Show a moment between before (0) and after (1). @param {number} mixed @param {number} duration */
   setMixed(mixed, duration) {
-    const from = this.mixed;
-    this.move("mixed", from === mixed ? 0 : duration, (done) => { this.mixed = from + (mixed - from) * eased(done); });
-  }
-
-  /** @param {string} color */
-  setColor(color) {
-    this.color = color;
-    this.tint();
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches || mixed === this.mixed;
+    this.movement = { start: performance.now(), duration: still ? 0 : duration, from: this.mixed, to: mixed };
+    this.hover("");
     this.redraw();
   }
 
-  /** Fly to the query and its neighbors; without a query, back to everything. @param {number} duration */
-  fly(duration) {
-    const at = this.places(this.chosen, 1);
-    if (!this.query) { this.flyTo(this.camera.home, duration); return; }
-    let [x, y] = [0, 0];
-    for (let i = 0; i < this.query; i++) { x += at[2 * i] / this.query; y += at[2 * i + 1] / this.query; }
-    const far = Math.max(...this.chosen.words.map((_, i) => Math.max(
-      Math.abs(at[2 * i] - x) * this.camera.stretch / this.camera.width, Math.abs(at[2 * i + 1] - y) / this.camera.height)), 1e-9);
-    const scale = Math.min(Math.max(0.42 / far, 1.5 * this.camera.home.scale), 14 * this.camera.home.scale);
-    this.flyTo({ x, y, scale }, duration);
+  /** Color words by groups; null is by frequency. @param {{ groups: number[], names: string[], isRamp: boolean } | null} color */
+  setColor(color) {
+    this.color = color;
+    this.excluded.clear();
+    this.setSeen();
+    this.tint();
   }
 
-  /** @param {Sight} sight @param {number} duration */
-  flyTo(sight, duration) {
+  /** Put some words in front of the others; null is all of them. @param {Set<number> | null} rows */
+  select(rows) {
+    this.selected = rows;
+    this.setSeen();
+  }
+
+  /** Show or hide a group. @param {number} group @param {boolean} isShown */
+  showGroup(group, isShown) {
+    if (isShown) { this.excluded.delete(group); } else { this.excluded.add(group); }
+    this.setSeen();
+  }
+
+  setSeen() {
+    const { groups } = this.color ?? this.clusters;
+    this.seen = Uint8Array.from(this.base.words, (_, i) =>
+      (this.color && this.excluded.has(groups[i]) ? HIDDEN : this.selected && !this.selected.has(i) ? DIM : PLAIN));
+    this.redraw();
+  }
+
+  /** Zoom; a factor of 0 shows everything. @param {number} factor */
+  zoom(factor) {
+    if (factor) { this.camera.zoomBy(factor); } else { this.camera.look(this.camera.home); }
     this.hover("");
-    const path = this.camera.flight(sight);
-    this.move("camera", duration, (done) => this.camera.look(path(eased(done))));
-  }
-
-  /** @param {number} factor @param {number} duration */
-  zoom(factor, duration) {
-    this.flyTo({ x: this.camera.x, y: this.camera.y, scale: this.camera.scale * factor }, duration);
-  }
-
-  // Movement: draw a frame only if something has changed.
-
-  /** @param {string} name @param {number} duration @param {(done: number) => void} run */
-  move(name, duration, run) {
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    run(0);
-    this.moves.set(name, { start: performance.now(), duration: still ? 0 : duration, run });
     this.redraw();
   }
 
@@ -141,14 +168,18 @@ export class WordMap {
   frame() {
     this.pending = 0;
     if (!this.camera.width || !this.element.offsetParent) { return; }  // drawn when it becomes visible
-    for (const [name, { start, duration, run }] of [...this.moves]) {
+    if (this.movement) {
+      const { start, duration, from, to } = this.movement;
       const done = duration ? Math.min(1, (performance.now() - start) / duration) : 1;
-      run(done);
-      if (done === 1) { this.moves.delete(name); }
+      this.mixed = from + (to - from) * done * done * (3 - 2 * done);
+      if (done === 1) { this.movement = null; }
     }
-    if (this.base.words.length) { this.draw(); }
-    if (this.moves.size) { this.redraw(); return; }
-    if (this.base.words.length) { this.element.dataset.drawn = String(Number(this.element.dataset.drawn ?? 0) + 1); }
+    if (!this.path) { return; }
+    this.draw();
+    this.moved();
+    this.element.dataset.frames = String(Number(this.element.dataset.frames ?? 0) + 1);
+    if (this.movement) { this.redraw(); return; }
+    this.element.dataset.drawn = String(Number(this.element.dataset.drawn ?? 0) + 1);
   }
 
   resize() {
@@ -159,85 +190,85 @@ export class WordMap {
     }
     Object.assign(this.camera, { width, height });
     if (this.extent) { this.camera.setHome(this.extent[0], this.extent[1]); }
-    this.redraw();
+    this.hover("");
+    if (this.path) { this.draw(); }
   }
 
-  /** Where the words of a layer are now. @param {Layer} layer @param {number} [mixed] */
-  places({ before, after, origin }, mixed = this.mixed) {
-    const at = new Float32Array(before.length);
-    const done = mixed === this.mixed ? this.done : 1;
-    for (let i = 0; i < at.length; i++) {
-      at[i] = origin[i] + done * (before[i] + mixed * (after[i] - before[i]) - origin[i]);
-    }
-    return at;
+  /** Where the words of a layer are now. @param {Layer} layer */
+  places({ before, after }) {
+    return before.map((start, i) => start + this.mixed * (after[i] - start));
   }
 
   // Drawing.
 
   /** Set the color of each word; common words are larger. */
   tint() {
-    const { ranks, clusters } = this.base;
-    const byRank = this.color === "frequency";
+    const { ranks } = this.base;
     const top = Math.log(Math.max(...ranks.slice(-1), 2));
     const along = ranks.map((rank) => Math.log(rank) / top);
-    const kinds = along.map((share, i) => (byRank ? Math.round((STEPS - 1) * share) : clusters[i]));
-    this.dots.setLook(byRank ? ramp() : CLUSTERS, Uint8Array.from(kinds), Float32Array.from(along, (share) => 1.6 - 0.8 * share));
-  }
-
-  /** The number of visible words, which limits their size. */
-  look() {
-    const { camera } = this;
-    let seen = 0;
-    for (let i = 0; i < this.at.length; i += 2) {
-      const [x, y] = [camera.left(this.at[i]), camera.top(this.at[i + 1])];
-      if (x > 0 && y > 0 && x < camera.width && y < camera.height) { seen += 1; }
-    }
-    const room = Math.sqrt((camera.width * camera.height) / Math.max(seen, 1));
-    return { size: Math.min(Math.max(room / 2.6, 3), 8), alpha: Math.min(Math.max(room / 7, 0.6), 0.85) };
+    const { dots, color } = this;
+    const sizes = color ? Float32Array.from(ranks, () => 1) : Float32Array.from(along, (share) => 0.7 + 2.2 * (1 - share) ** 2);
+    const kinds = color ? color.groups : along.map((share) => Math.round((STEPS - 1) * share));
+    const shades = color ? groupColors(color.names.length, color.isRamp) : groupColors(STEPS, true);
+    Object.assign(dots, { sizes, kinds: Uint8Array.from(kinds), colors: shades.map(channels), halos: color ? 0 : HALOS });
+    this.redraw();
   }
 
   draw() {
     this.at = this.places(this.base);
-    const { size, alpha } = this.look();
-    this.dots.draw(this.camera, this.at, size, this.chosen.words.length ? 0.75 * alpha : alpha);
+    const { zoom, width, height } = this.camera;
+    const room = zoom * Math.sqrt((width * height) / Math.max(this.seen.length, 1));
+    const [size, alpha] = [Math.min(Math.max(room / 2.6, 3), 8), Math.min(Math.max(room / 8, 0.5), 0.85)];
+    const paper = channels(getComputedStyle(this.element).backgroundColor);
+    this.dots.draw(this.camera, this.at, this.seen, size, this.chosen.words.length ? 0.75 * alpha : alpha, paper);
     this.drawChosen();
     this.drawNames();
   }
 
-  /** The query and its neighbors, and the path of each. */
+  /** The query and its neighbors, and the path of each; the lasso. */
   drawChosen() {
     const { marks: pen, camera, chosen } = this;
-    const style = getComputedStyle(this.element);
-    const [ink, accent, loss, card] = ["--ink", "--accent", "--loss", "--card"].map((name) => shown(style, name));
+    const { color: ink, backgroundColor: paper } = getComputedStyle(this.element);
+    const accent = getComputedStyle(byId("map-view")).color;
     const density = pen.canvas.width / camera.width;
     pen.setTransform(density, 0, 0, density, 0, 0);
     pen.clearRect(0, 0, camera.width, camera.height);
     const at = this.places(chosen);
     chosen.words.forEach((_, i) => {
-      const color = i < this.query ? loss : accent;
       const [x, y] = [camera.left(at[2 * i]), camera.top(at[2 * i + 1])];
       const [x0, y0] = [camera.left(chosen.before[2 * i]), camera.top(chosen.before[2 * i + 1])];
       const trail = pen.createLinearGradient(x0, y0, x, y);
       trail.addColorStop(0, "transparent");
-      trail.addColorStop(1, color);
+      trail.addColorStop(1, i < this.query ? ink : accent);
       Object.assign(pen, { strokeStyle: trail, lineWidth: 1.5, globalAlpha: 0.5 / Math.max(1, camera.zoom / 3) });
       pen.beginPath();
       pen.moveTo(x0, y0);
       pen.lineTo(x, y);
       pen.stroke();
     });
-    for (let i = chosen.words.length - 1; i >= 0; i--) {
-      Object.assign(pen, { fillStyle: i < this.query ? loss : accent, strokeStyle: card, lineWidth: 2, globalAlpha: 1 });
+    const circle = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ radius) => {
       pen.beginPath();
-      pen.arc(camera.left(at[2 * i]), camera.top(at[2 * i + 1]), i < this.query ? 7 : 5, 0, 2 * Math.PI);
+      pen.arc(x, y, radius, 0, 2 * Math.PI);
+    };
+    for (let i = chosen.words.length - 1; i >= 0; i--) {
+      Object.assign(pen, { fillStyle: i < this.query ? ink : accent, strokeStyle: paper, lineWidth: 2, globalAlpha: 1 });
+      circle(camera.left(at[2 * i]), camera.top(at[2 * i + 1]), i < this.query ? 7 : 5);
       pen.fill();
       pen.stroke();
     }
+    Object.assign(pen, { strokeStyle: ink, lineWidth: 1.5, globalAlpha: 1 });
     const hovered = this.place(this.hovered);
     if (hovered) {
-      Object.assign(pen, { strokeStyle: ink, lineWidth: 1.5, globalAlpha: 1 });
+      circle(hovered[0], hovered[1], 8);
+      pen.stroke();
+    }
+    if (this.lasso.length) {
       pen.beginPath();
-      pen.arc(hovered[0], hovered[1], 8, 0, 2 * Math.PI);
+      this.lasso.forEach(([x, y]) => pen.lineTo(x, y));
+      pen.closePath();
+      Object.assign(pen, { fillStyle: accent, globalAlpha: 0.12 });
+      pen.fill();
+      Object.assign(pen, { globalAlpha: 1 });
       pen.stroke();
     }
   }
@@ -261,23 +292,24 @@ export class WordMap {
     const name = (/** @type {number} */ i) => labels.add(chosen.words[i], i < this.query ? "query" : "near",
       camera.left(at[2 * i]), camera.top(at[2 * i + 1]), { gap: i < this.query ? 9 : 6 });
     for (let i = 0; i < this.query; i++) { name(i); }
-    const colors = NAMES[isDark() ? "dark" : "light"];
-    if (camera.zoom < 6) {
-      this.names.forEach(({ text, before, after }, i) => {
-        const [x, y] = [0, 1].map((axis) => before[axis] + this.mixed * (after[axis] - before[axis]));
+    // While words move, only important ones keep their names.
+    const isMoving = this.isDragged || this.movement;
+    if (camera.zoom < 6 && !isMoving) {
+      crests(this.at, this.extent ?? [1, 1], this.clusters.groups, this.clusters.names.length).forEach((crest, i) => {
         const opacity = Math.min(1, (6 - camera.zoom) / 2);
-        labels.add(text, "cluster", camera.left(x), camera.top(y), { color: this.color === "cluster" ? colors[i % colors.length] : "", opacity });
+        if (crest && !(this.color === this.clusters && this.excluded.has(i))) {
+          labels.add(this.clusters.names[i], "cluster", camera.left(crest[0]), camera.top(crest[1]), { opacity });
+        }
       });
     }
     for (let i = this.query; i < chosen.words.length; i++) { name(i); }
-    // While words move, only important ones keep their names.
-    if (!this.moves.has("mixed") && !this.moves.has("done")) {
+    if (!isMoving) {
       const named = new Set(chosen.words);
       let [tried, put] = [0, 0];
       const most = Math.min(90, Math.round((camera.width * camera.height) / 9000));
       for (let i = 0; i < base.words.length && put < most && tried < 1500; i++) {
         const [x, y] = [camera.left(this.at[2 * i]), camera.top(this.at[2 * i + 1])];
-        if (x < 0 || y < 0 || x > camera.width || y > camera.height || named.has(base.words[i]) || !/[\p{L}\p{N}]/u.test(base.words[i])) { continue; }
+        if (this.seen[i] !== PLAIN || x < 0 || y < 0 || x > camera.width || y > camera.height || named.has(base.words[i]) || !/[\p{L}\p{N}]/u.test(base.words[i])) { continue; }
         tried += 1;
         put += Number(labels.add(base.words[i], "word", x, y, { gap: 3 }));
       }
@@ -285,13 +317,31 @@ export class WordMap {
     labels.end();
   }
 
+  /** The map with its labels, as one picture. */
+  picture() {
+    const { canvas } = this.dots;
+    const sheet = document.createElement("canvas");
+    [sheet.width, sheet.height] = [canvas.width, canvas.height];
+    const pen = /** @type {CanvasRenderingContext2D} */ (sheet.getContext("2d"));
+    pen.drawImage(canvas, 0, 0);
+    pen.drawImage(this.marks.canvas, 0, 0);
+    const density = canvas.width / this.camera.width;
+    pen.setTransform(density, 0, 0, density, 0, 0);
+    const own = this.element.getBoundingClientRect();
+    for (const label of /** @type {NodeListOf<HTMLElement>} */ (byId("map-labels").querySelectorAll("span:not([hidden])"))) {
+      const [box, style] = [label.getBoundingClientRect(), getComputedStyle(label)];
+      Object.assign(pen, { font: `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`, fillStyle: style.color, textBaseline: "middle" });
+      pen.fillText(label.textContent ?? "", box.left - own.left + 4, (box.top + box.bottom) / 2 - own.top);
+    }
+    return sheet;
+  }
+
   // Pointers and keys.
 
   /** Where a word is on the screen. @param {string} word */
   place(word) {
-    const i = this.chosen.words.indexOf(word);
-    const at = i >= 0 ? this.places(this.chosen) : this.at;
-    const row = i >= 0 ? i : word ? this.base.words.indexOf(word) : -1;
+    const layer = this.chosen.words.includes(word) ? this.chosen : this.base;
+    const [row, at] = [layer.words.indexOf(word), this.places(layer)];
     return row < 0 ? undefined : [this.camera.left(at[2 * row]), this.camera.top(at[2 * row + 1])];
   }
 
@@ -299,13 +349,12 @@ export class WordMap {
   pick(left, top, reach) {
     const { camera } = this;
     let best = reach ** 2;
-    /** @type {string | undefined} */
     let nearest = this.labels.at(left, top);
     if (nearest) { return nearest; }
     for (const [{ words }, at, ahead] of /** @type {[Layer, Float32Array, number][]} */ ([[this.base, this.at, 0], [this.chosen, this.places(this.chosen), 30]])) {
       for (let i = 0; i < words.length; i++) {
         const far = (camera.left(at[2 * i]) - left) ** 2 + (camera.top(at[2 * i + 1]) - top) ** 2 - ahead;
-        if (far < best) { best = far; nearest = words[i]; }
+        if (far < best && (ahead || this.seen[i] === PLAIN)) { best = far; nearest = words[i]; }
       }
     }
     return nearest;
@@ -322,7 +371,8 @@ export class WordMap {
     if (place) {
       const row = this.base.words.indexOf(word);
       const rank = row >= 0 ? this.base.ranks[row] : this.chosen.ranks[this.chosen.words.indexOf(word)];
-      tip.replaceChildren(make("b", {}, word), ` rank ${rank.toLocaleString("en")}`);
+      const group = row >= 0 && this.color ? `, ${this.color.names[this.color.groups[row]]}` : "";
+      tip.replaceChildren(make("b", {}, word), ` ${this.element.dataset.kind ?? "rank"} ${rank.toLocaleString("en")}${group}`);
       tip.style.left = `${Math.min(Math.max(place[0], 0), Math.max(this.camera.width - tip.offsetWidth - 4, 0))}px`;
       tip.style.top = `${place[1] > 60 ? place[1] - tip.offsetHeight - 12 : place[1] + 14}px`;
     }
@@ -339,11 +389,10 @@ export class WordMap {
       return { x: event.clientX - box.left, y: event.clientY - box.top };
     };
     element.addEventListener("pointerdown", (event) => {
-      if (/** @type {HTMLElement} */ (event.target).closest("button")) { return; }
+      if (/** @type {HTMLElement} */ (event.target).closest("button, .legend")) { return; }
       pressed.set(event.pointerId, where(event));
       element.setPointerCapture(event.pointerId);
       if (pressed.size === 1) { travelled = 0; }
-      this.moves.delete("camera");
     });
     element.addEventListener("pointermove", (event) => {
       const at = where(event);
@@ -356,8 +405,10 @@ export class WordMap {
       const other = [...pressed].find(([id]) => id !== event.pointerId)?.[1];
       if (other) {
         const spread = Math.hypot(at.x - other.x, at.y - other.y) / Math.max(Math.hypot(last.x - other.x, last.y - other.y), 1);
-        camera.zoomAt((at.x + other.x) / 2, (at.y + other.y) / 2, spread);
+        camera.zoomBy(spread, (at.x + other.x) / 2, (at.y + other.y) / 2);
         camera.pan((at.x - last.x) / 2, (at.y - last.y) / 2);
+      } else if (this.isLasso) {
+        this.lasso.push([at.x, at.y]);
       } else if (travelled > 4) {
         camera.pan(at.x - last.x, at.y - last.y);
       }
@@ -367,6 +418,17 @@ export class WordMap {
     });
     const lift = (/** @type {PointerEvent} */ event) => {
       const isTap = pressed.delete(event.pointerId) && event.type === "pointerup" && travelled <= 4 && !pressed.size;
+      if (this.lasso.length) {
+        const shape = new Path2D();
+        this.lasso.forEach(([x, y]) => shape.lineTo(x, y));
+        this.marks.resetTransform();
+        const rows = [...this.base.words.keys()].filter((i) => this.seen[i] !== HIDDEN
+          && this.marks.isPointInPath(shape, camera.left(this.at[2 * i]), camera.top(this.at[2 * i + 1])));
+        this.lasso = [];
+        if (event.type === "pointerup" && travelled > 4) { this.gather(rows); }
+        this.redraw();
+        return;
+      }
       const at = where(event);
       const word = isTap && this.pick(at.x, at.y, event.pointerType === "mouse" ? REACH : 24);
       if (word) { this.choose(word); }
@@ -377,56 +439,32 @@ export class WordMap {
     element.addEventListener("wheel", (event) => {
       event.preventDefault();
       const at = where(event);
-      this.moves.delete("camera");
-      camera.zoomAt(at.x, at.y, Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0018)));
+      camera.zoomBy(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0018)), at.x, at.y);
       this.hover("");
       this.redraw();
     }, { passive: false });
     byId("map-view").addEventListener("keydown", (event) => {
       const steps = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] });
-      if (steps[event.key]) { this.hover(""); camera.pan(...steps[event.key]); this.redraw(); } else if (event.key === "+" || event.key === "=") { this.zoom(1.5, 200); } else if (event.key === "-") { this.zoom(1 / 1.5, 200); } else if (event.key === "0" || event.key === "Home") { this.flyTo(camera.home, 400); } else { return; }
+      const factor = { "+": 1.5, "=": 1.5, "-": 1 / 1.5, 0: 0, Home: 0 }[event.key];
+      if (!steps[event.key] && factor === undefined) { return; }
+      camera.pan(...(steps[event.key] ?? [0, 0]));
+      this.zoom(factor ?? 1);
       event.preventDefault();
     });
   }
 }
 
-/** Colors from common to rare. */
-function ramp() {
-  const scale = FREQUENCY[isDark() ? "dark" : "light"];
-  return Array.from({ length: STEPS }, (_, i) => {
-    const along = (2 * i) / (STEPS - 1);
-    const low = Math.min(Math.floor(along), 1);
-    const mixed = scale[low].map((each, c) => Math.round(each + (along - low) * (scale[low + 1][c] - each)));
-    return `rgb(${mixed.join(" ")})`;
-  });
+/** A color of the ramp, from its start (0) to its end (1). @param {number} share */
+function between(share) {
+  const scale = RAMP[matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"];
+  const low = Math.min(Math.floor(2 * share), 1);
+  return scale[low].map((each, c) => Math.round(each + (2 * share - low) * (scale[low + 1][c] - each))).join(" ");
 }
 
-/** The current value of a color in the style sheet. @param {CSSStyleDeclaration} style @param {string} name */
-function shown(style, name) {
-  const text = style.getPropertyValue(name);
-  const sides = text.match(/^light-dark\((.+), (.+)\)$/);
-  return sides ? sides[isDark() ? 2 : 1] : text;
-}
-
-/**
- * @param {{ words: string[], ranks: number[], clusters: number[], before: number[], after: number[] }} points
- * @param {Float32Array} [origin] where the words are now @returns {Layer}
- */
-function layer({ words, ranks, clusters, before, after }, origin) {
-  const target = plain(after);
-  return { words, ranks, clusters, before: plain(before), after: target, origin: origin ?? target };
-}
-
-/** The previous places of words, if they were on the map. @param {string[]} words @param {string[]} old @param {Float32Array} at @returns {Float32Array | undefined} */
-function placesOf(words, old, at) {
-  if (!old.length) { return undefined; }
-  const rows = new Map(old.map((word, i) => [word, i]));
-  const places = new Float32Array(2 * words.length);
-  words.forEach((word, i) => {
-    const row = rows.get(word);
-    if (row !== undefined) { places.set(at.subarray(2 * row, 2 * row + 2), 2 * i); }
-  });
-  return places;
+/** Red, green and blue of a color. @param {string} color */
+function channels(color) {
+  const hex = /^#(..)(..)(..)$/.exec(color.trim());
+  return hex ? hex.slice(1).map((part) => parseInt(part, 16)) : (color.match(/[\d.]+/g) ?? []).map(Number);
 }
 
 /** The distance from the middle that nearly all points are within. @param {Float32Array} at @param {number} axis */
@@ -436,24 +474,29 @@ function extent(at, axis) {
 }
 
 /**
- * The clearest place of a cluster: the cell where it has many words and others have few.
- * @param {Float32Array} at @param {number[]} extents @param {number[]} clusters @param {number} cluster
+ * The clearest place of each cluster: the cell where it has many words and others have few.
+ * @param {Float32Array} at @param {number[]} extents @param {number[]} clusters @param {number} count
  */
-function crest(at, [x, y], clusters, cluster) {
+function crests(at, extents, clusters, count) {
   const cells = 14;
-  const [own, all, sums] = [new Float32Array(cells * cells), new Float32Array(cells * cells), new Float32Array(2 * cells * cells)];
-  clusters.forEach((each, i) => {
-    const [column, row] = [at[2 * i] / x, at[2 * i + 1] / y].map((part) => Math.min(Math.max(Math.floor((part + 1) / 2 * cells), 0), cells - 1));
-    const cell = row * cells + column;
-    all[cell] += 1;
-    if (each === cluster) {
-      own[cell] += 1;
-      sums[2 * cell] += at[2 * i];
-      sums[2 * cell + 1] += at[2 * i + 1];
-    }
+  const all = new Float32Array(cells * cells);
+  const sums = new Float32Array(3 * cells * cells * count);  // words, x and y
+  const cell = (/** @type {number} */ value, /** @type {number} */ axis) =>
+    Math.min(Math.max(Math.floor(((value / extents[axis] + 1) / 2) * cells), 0), cells - 1);
+  clusters.forEach((cluster, i) => {
+    const place = cell(at[2 * i + 1], 1) * cells + cell(at[2 * i], 0);
+    all[place] += 1;
+    const own = 3 * (cluster * cells * cells + place);
+    sums[own] += 1;
+    sums[own + 1] += at[2 * i];
+    sums[own + 2] += at[2 * i + 1];
   });
-  let best = 0;
-  const worth = (/** @type {number} */ cell) => own[cell] ** 1.5 / (all[cell] + 5);
-  for (let cell = 1; cell < own.length; cell++) { if (worth(cell) > worth(best)) { best = cell; } }
-  return own[best] ? [sums[2 * best] / own[best], sums[2 * best + 1] / own[best]] : [0, 0];
+  return Array.from({ length: count }, (_, cluster) => {
+    let [best, most] = [-1, 0];
+    all.forEach((total, place) => {
+      const worth = sums[3 * (cluster * all.length + place)] ** 1.5 / (total + 5);
+      if (worth > most) { most = worth; best = 3 * (cluster * all.length + place); }
+    });
+    return best < 0 ? undefined : [sums[best + 1] / sums[best], sums[best + 2] / sums[best]];
+  });
 }
