@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from conceptor.algebra.moments import Moments
     from conceptor.base.errors import ConceptorError
     from conceptor.concepts.neighbors import most_similar
-    from conceptor.estimators import AllButTheTop, ConceptorNegation, Whitening, estimator
+    from conceptor.estimators import ConceptorNegation, estimator
     from conceptor.evaluation import compare, evaluate
     from conceptor.evaluation.attached import attach
     from conceptor.inspection import inspect
-    from conceptor.integrations.improving import improve
+    from conceptor.integrations.objects import improve
     from conceptor.postprocessing import postprocess
     from conceptor.sentences import SentenceEncoder
     from conceptor.static_models import StaticModel, distill
@@ -26,20 +26,18 @@ __version__ = "0.2.0"
 # Names load on first use: applying a saved map does not need scikit-learn, which takes a second.
 _HOMES = {
     "AffineMap": "algebra.affine_map",
-    "AllButTheTop": "estimators",
     "Conceptor": "algebra.conceptors",
     "ConceptorError": "base.errors",
     "ConceptorNegation": "estimators",
     "Moments": "algebra.moments",
     "SentenceEncoder": "sentences",
     "StaticModel": "static_models",
-    "Whitening": "estimators",
     "attach": "evaluation.attached",
     "compare": "evaluation",
     "distill": "static_models",
     "estimator": "estimators",
     "evaluate": "evaluation",
-    "improve": "integrations.improving",
+    "improve": "integrations.objects",
     "inspect": "inspection",
     "most_similar": "concepts.neighbors",
     "open_vectors": "vectors",
@@ -49,14 +47,12 @@ _HOMES = {
 
 __all__ = [
     "AffineMap",
-    "AllButTheTop",
     "Conceptor",
     "ConceptorError",
     "ConceptorNegation",
     "Moments",
     "SentenceEncoder",
     "StaticModel",
-    "Whitening",
     "attach",
     "compare",
     "distill",

@@ -1,7 +1,4 @@
-"""The post-processors as scikit-learn transformers: thin wrappers of `conceptor.methods`.
-
-``fit`` reads the vectors once, for their moments; the method does the rest.
-"""
+"""The post-processors as scikit-learn transformers: thin wrappers of `conceptor.methods`."""
 
 from __future__ import annotations
 
@@ -16,28 +13,28 @@ from sklearn.base import (
     OneToOneFeatureMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.conceptors import Conceptor
 from conceptor.algebra.moments import Moments
-from conceptor.algebra.spectrum import Spectrum
-from conceptor.base.arrays import Array, Float64, as_matrix
+from conceptor.base.arrays import Array, Float64, as_matrix, row_lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.methods import METHODS, Lengths, Method, Solution, Words
 from conceptor.weights import rank_weights
+
+# The order of fewer rows is hard to see, and more than so many are not needed to see it.
+_FEWEST, _FIRST = 2000, 20_000
 
 
 class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     """Any method as a transformer: ``y = U diag(g(λ)) Uᵀ (x − m)``; the base of the others.
 
     float32 and float64 vectors keep their type; float16 is processed and returned as float32,
-    integers as float64. Moments, eigenpairs and maps are always float64. Neither `fit` nor
-    `transform` makes a float64 copy of the whole matrix.
+    integers as float64. No float64 copy of the whole matrix is made.
 
-    Rows have no words here, so estimators cannot set lengths by usage. The directions are the same
-    as from `postprocess`, which also shortens frequent words. To get the same rows, multiply the
-    rows of frequent words by ``a / (a + p)``, with a = 0.001 and p the word's share of text.
+    Rows have no words here, so estimators cannot set lengths by usage. For the rows that
+    `postprocess` writes, multiply those of frequent words by ``a / (a + p)``, with a = 0.001 and p
+    the word's share of text.
 
     Parameters
     ----------
@@ -51,15 +48,17 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         All vectors seen so far, weighted.
     once_ : Moments
         The same vectors, each counting once; only if `n_components` needs it.
-    solution_, spectrum_, gate_, map_ : Solution, Spectrum, ndarray, AffineMap
-        The solution of the method, its eigenpairs, how much of each direction is kept, the map.
+    solution_ : Solution
+        The solution of the method.
+    gate_ : ndarray
+        How much of each direction is kept.
+    map_ : AffineMap
+        The map.
     n_features_in_ : int
         Dimension of the vectors, n.
     """
 
     moments_: Moments
-    # Whether the user chose how rows count, so that equal weights need no warning.
-    _chooses_weights = False
 
     def __init__(self, method: str = "cn-paper") -> None:
         self.method = method
@@ -68,18 +67,24 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         """Return the method with this estimator's parameters; raise for invalid parameters."""
         return Method.parse(self.method)
 
+    def _read_weights(self, X: Array, weights: npt.ArrayLike | None) -> npt.ArrayLike | None:
+        """Return how much each row counts; None if all count once."""
+        method = self._read_method()
+        if weights is None and method.words is Words.USAGE:
+            warnings.warn(
+                f"{method.name} weights words by their frequency, but every row counts once here; "
+                "pass frequencies as sample_weight, such as rank_weights(0, len(X)) of "
+                "conceptor.weights for rows sorted by frequency",
+                stacklevel=4,
+            )
+        return weights
+
     def fit(
         self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
         """Learn the map from the rows of `X`, and discard anything learned before.
 
-        Parameters
-        ----------
-        X : array-like of shape (k, n)
-            One vector per row.
-        y : ignored
-        sample_weight : array-like of shape (k,), optional
-            How much each vector counts: an integer weight means that many copies of the row.
+        `sample_weight` is how much each row counts: an integer means that many copies of the row.
         """
         for learned in ("moments_", "once_"):
             self.__dict__.pop(learned, None)
@@ -92,8 +97,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     ) -> Self:
         """Learn from one more chunk of a stream; the result is that of one `fit` on all of it.
 
-        Only moments are updated here; the eigendecomposition waits until it is needed, so a
-        stream of many small chunks costs no more than one large `fit`.
+        Only moments are updated here; the eigendecomposition waits until it is needed.
         """
         method = self._read_method()  # bad parameters raise before any work
         if hasattr(X, "index_to_key"):
@@ -102,13 +106,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         matrix = validate_data(
             self, X, reset=not hasattr(self, "moments_"), ensure_all_finite=False
         )
-        if sample_weight is None and method.words is Words.USAGE and not self._chooses_weights:
-            warnings.warn(
-                f"{method.name} weights words by their frequency, but every row counts once here; "
-                "pass frequencies as sample_weight, such as rank_weights(0, len(X)) of "
-                "conceptor.weights for rows sorted by frequency",
-                stacklevel=3,
-            )
+        sample_weight = self._read_weights(matrix, sample_weight)
         more = Moments.from_vectors(matrix, sample_weight, unit=method.unit)
         self.__dict__.pop("_solution", None)
         before = getattr(self, "moments_", None)
@@ -121,20 +119,6 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         self.moments_ = more if before is None else before + more
         return self
 
-    def fit_moments(self, moments: Moments, once: Moments | None = None) -> Self:
-        """Learn the map from moments computed elsewhere, and discard anything learned before.
-
-        `once` is the moments of the same vectors, each counting once. `ConceptorNegation` uses them
-        to find the leading directions; by default it uses `moments`.
-        """
-        self.n_features_in_ = moments.dimension
-        self.moments_ = moments
-        self.__dict__.pop("once_", None)
-        if once is not None:
-            self.once_ = once
-        self._solution = self._read_method().solve(moments, once)
-        return self
-
     @property
     def solution_(self) -> Solution:
         """The solution of the method for the moments."""
@@ -142,11 +126,6 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         if "_solution" not in self.__dict__:
             self._solution = self._read_method().solve(self.moments_, getattr(self, "once_", None))
         return self._solution
-
-    @property
-    def spectrum_(self) -> Spectrum:
-        """Eigenpairs of the moment that this method decomposes."""
-        return self.solution_.spectrum
 
     @property
     def gate_(self) -> Float64:
@@ -186,44 +165,29 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
 
 
 class ConceptorNegation(SpectralPostprocessor):
-    """Conceptor Negation: turn down the directions that vectors share (Liu, Ungar & Sedoc 2019).
-
-    The defaults are those of `cn`; the same weights give the same map. Rows have no words
-    here: pass their usage as `sample_weight`, or set ``weights="zipf"`` if they are sorted by
-    frequency. `conceptor.estimator("cn-paper")` is configured as in the paper.
+    """Conceptor Negation with the defaults of `cn`: turn down the directions that vectors share.
 
     ``y = (I − C)^power x`` with the conceptor ``C = R (R + α⁻² I)⁻¹`` of the uncentered second
     moment ``R = Σ p x xᵀ``; the gate is ``(α⁻² / (λ + α⁻²))^power``.
+
+    This is `cn` only with word frequencies: pass them as `sample_weight`, or set
+    ``weights="zipf"`` if rows are sorted by frequency. The paper's method is
+    ``conceptor.estimator("cn-paper")``, fitted on the rows of common words.
 
     Parameters
     ----------
     aperture : float or "auto", default="auto"
         α ≥ 0, on the scale of the vectors. 0 changes nothing, ∞ removes every direction in use.
-        "auto" is the aperture at which the mean eigenvalue λ has ``α² λ = 1``. The paper's 2 is for
-        ``power=1, unit=False``.
+        "auto" is the aperture at which the mean eigenvalue λ has ``α² λ = 1``.
     power : float, default=0.5
-        The paper uses 1, which makes strong directions weaker than weak ones. The square root
-        makes them about equal.
+        1 makes strong directions weaker than weak ones; the square root makes them about equal.
     unit : bool, default=True
-        Bring every vector to length 1 first. The paper does not.
+        Bring every vector to length 1 first.
     weights : {"uniform", "zipf"}, default="uniform"
-        Whether each row counts once, as in the paper, or by its share of running text: "zipf"
-        gives row r the weight 1 / (r + 2.7), for rows sorted by falling frequency. If you know
-        counts, pass them as `sample_weight` instead.
+        "zipf" gives row r the weight 1 / (r + 2.7), for rows sorted by falling frequency.
     n_components : int, optional
-        Dimension of the result: keep this many leading directions after the gate, as coordinates.
-        Each row counts once for that. By default the vectors keep their dimension.
-
-    Attributes
-    ----------
-    aperture_ : float
-        The aperture that was used.
-
-    Notes
-    -----
-    The paper estimates R on common words only and applies the map to all words. To do the same, fit
-    on the rows of common words and transform all rows. Weighting by usage is beyond the paper:
-    docs/explanation/method.md.
+        Keep this many leading directions after the gate, as coordinates; each row counts once
+        for that.
 
     References
     ----------
@@ -239,8 +203,6 @@ class ConceptorNegation(SpectralPostprocessor):
     array([[ 0.3,  0.5],
            [ 0.3, -0.5]])
     """
-
-    _chooses_weights = True
 
     def __init__(
         self,
@@ -271,107 +233,53 @@ class ConceptorNegation(SpectralPostprocessor):
             n_components=self.n_components,
         )
 
-    @property
-    def aperture_(self) -> float:
-        """The aperture that was used."""
-        return cast("float", self.solution_.aperture)
-
-    @property
-    def conceptor_(self) -> Conceptor:
-        """The conceptor C that is negated, for its algebra."""
-        return self.solution_.conceptor
-
-    def partial_fit(
-        self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn from one more chunk of a stream; the result is that of one `fit` on all of it.
-
-        With `weights="zipf"`, ranks continue from chunk to chunk.
-        """
-        _ = self._read_method()
-        if self.weights == "zipf":
-            if sample_weight is not None:
-                raise InvalidInputError('weights="zipf" excludes sample_weight; use one of them')
-            before = self.moments_.count if hasattr(self, "moments_") else 0
-            sample_weight = rank_weights(before, _num_samples(X))
-        return super().partial_fit(X, y, sample_weight)
+    def _read_weights(self, X: Array, weights: npt.ArrayLike | None) -> npt.ArrayLike | None:
+        """Return the ranks' weights if asked for; they continue from chunk to chunk."""
+        if self.weights == "uniform":
+            return weights
+        if weights is not None:
+            raise InvalidInputError('weights="zipf" excludes sample_weight; use one of them')
+        before = self.moments_.count if hasattr(self, "moments_") else 0
+        if not before:
+            _warn_if_unsorted(X)
+        return rank_weights(before, len(X))
 
 
-class AllButTheTop(SpectralPostprocessor):
-    """All-But-The-Top: drop the mean and the leading directions (Mu & Viswanath 2018).
+def _warn_if_unsorted(X: Array) -> None:
+    """Warn if the first of many rows are like all others, so that no order shows.
 
-    The gate on the covariance is 0 for the first d directions and 1 for the rest.
-
-    Parameters
-    ----------
-    n_directions : int, optional
-        d, how many directions to drop. By default the authors' rule of thumb: one for every
-        hundred dimensions, and at least two, the number that they drop from GloVe.
-    n_components : int, optional
-        As for `ConceptorNegation`. With `n_directions=0` this is PCA.
-
-    References
-    ----------
-    Mu & Viswanath (2018), All-but-the-Top: Simple and Effective Postprocessing for Word
-    Representations, ICLR.
+    The mean by rank minus the plain mean is Σ cᵢ xᵢ. Its square is about Σ cᵢ² times the variance
+    in a random order: at most 2.4 times that in shuffled rows of GloVe and Google News, and at
+    least 4.7 times in sorted ones. Lengths may show the order too.
     """
-
-    def __init__(self, n_directions: int | None = None, n_components: int | None = None) -> None:
-        self.n_directions = n_directions
-        self.n_components = n_components
-
-    def _read_method(self) -> Method:
-        return METHODS["abtt"].with_parameters(
-            n_directions=self.n_directions, n_components=self.n_components
+    rows = X[:_FIRST]
+    if len(rows) < _FEWEST:
+        return
+    contrast = rank_weights(0, len(rows))
+    contrast = contrast / contrast.sum() - 1 / len(rows)
+    chance = contrast @ contrast
+    with np.errstate(all="ignore"):  # Moments report rows that are not finite
+        lengths = row_lengths(rows)
+        shift, mean = (contrast / lengths) @ rows, (1 / lengths) @ rows / len(rows)
+        is_random = shift @ shift < 3 * chance * (1 - mean @ mean)
+        is_random &= (contrast @ lengths) ** 2 <= 9 * chance * lengths.var()
+    if is_random:
+        warnings.warn(
+            'weights="zipf" is for rows sorted by falling frequency, but the first rows are like '
+            "all others; were they shuffled? Pass frequencies as sample_weight instead",
+            stacklevel=5,
         )
 
 
-class Whitening(SpectralPostprocessor):
-    """ZCA whitening: zero mean, unit variance in every direction, closest to the input.
-
-    The gate on the covariance is ``λ^(−1/2)``; directions without variance stay at zero. With
-    word frequencies as `sample_weight` this is Zipfian whitening (Yokoi et al. 2024).
-
-    Parameters
-    ----------
-    n_components : int, optional
-        As for `ConceptorNegation`.
-
-    References
-    ----------
-    Yokoi, Bao, Kurita & Shimodaira (2024), Zipfian Whitening, NeurIPS.
-    """
-
-    def __init__(self, n_components: int | None = None) -> None:
-        self.n_components = n_components
-
-    def _read_method(self) -> Method:
-        return METHODS["whitening"].with_parameters(n_components=self.n_components)
-
-
 def estimator(method: str = "cn") -> SpectralPostprocessor:
-    """Return the scikit-learn transformer of a method, with the method's parameters.
+    """Return the scikit-learn transformer of a method, such as `cn-paper` or `abtt:n_directions=3`.
 
-    Parameters
-    ----------
-    method : str
-        A method, such as `cn-paper` or `abtt:n_directions=3`. Fit `cn` and `zipf-whitening` with
-        word frequencies as `sample_weight`; without them, `fit` warns that every row counts once.
+    Fit `cn` and `zipf-whitening` with word frequencies as `sample_weight`; without them, `fit`
+    warns that every row counts once.
 
     Examples
     --------
-    >>> estimator("cn-paper")
-    ConceptorNegation(aperture=2.0, power=1.0, unit=False)
     >>> estimator("pvn")
     SpectralPostprocessor(method='pvn')
     """
-    chosen = Method.parse(method)
-    parameters = chosen.parameters
-    lengths = Lengths(parameters.pop("lengths"))
-    if chosen.name == "cn-paper":
-        return ConceptorNegation(unit=lengths is not Lengths.KEPT, **parameters)
-    if chosen.name == "abtt" and lengths is Lengths.KEPT:
-        return AllButTheTop(**parameters)
-    if chosen.name == "whitening" and lengths is Lengths.KEPT:
-        return Whitening(**parameters)
-    return SpectralPostprocessor(str(chosen))
+    return SpectralPostprocessor(str(Method.parse(method)))

@@ -1,15 +1,14 @@
 """Fit methods to vectors: one pass for moments and wanted rows, then one solution per method.
 
-Every front end calls `fit_methods`: files, shards, objects of other libraries, `compare` and the
-page. So the same vectors always get the same map, and `compare` measures the vectors that
-`postprocess` writes. Memory depends on the wanted rows and the dimension, not on the length of
-the file.
+Every front end calls `fit_methods`, so the same vectors always get the same map, and `compare`
+measures the vectors that `postprocess` writes. Memory depends on the wanted rows and the dimension,
+not on the length of the file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -18,14 +17,15 @@ from numpy.typing import NDArray
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.moments import Moments
+from conceptor.algebra.spectrum import isotropy
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import Progress, silent
-from conceptor.base.threads import one_blas_thread, ordered_map, processors
+from conceptor.base.threads import one_blas_thread, ordered_map
 from conceptor.methods import Lengths, Method, MethodsLike, Solution, Words, as_methods
 from conceptor.vectors.files import as_vectors
 from conceptor.vectors.table import WordVectors
-from conceptor.vectors.vectors import RowCollector, RowKind, Vectors, even_chunks, number_chunks
-from conceptor.weights import FitOptions, TextShares, Weights
+from conceptor.vectors.vectors import RowCollector, RowKind, Vectors, even_chunks
+from conceptor.weights import RARE, FitOptions, Weights, sif_weights
 
 __all__ = ["FitOptions", "Fitted", "FittedMethods", "Gathered", "fit_methods", "gather"]
 
@@ -35,24 +35,25 @@ EVEN_ENOUGH = 0.5
 _ENOUGH_TO_DOUBT = 20_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Gathered:
-    """The results of one pass; `text` has the words that are frequent, if usage is known."""
+    """The sums of one pass; `+=` adds those of the rows that follow."""
 
-    moments: Mapping[Weights, Moments]
-    rows: WordVectors
-    count: int
-    text: TextShares | None = None
+    moments: dict[Weights, Moments] = field(default_factory=dict)
+    count: int = 0
+    usage: float = 0.0  # the sum of all words' usage weights
+    frequent: dict[str, float] = field(default_factory=dict)  # these weights, without rare words
+    rows: WordVectors | None = None
 
-    def __add__(self, other: Gathered) -> Gathered:
-        """Return the results for these vectors, and then others, with the rows of these only."""
-        moments = dict(self.moments)
+    def __iadd__(self, other: Gathered) -> Gathered:
         for weights, more in other.moments.items():
-            moments[weights] = moments[weights] + more if weights in moments else more
-        text = self.text
-        if text is not None and other.text is not None:
-            text += other.text
-        return Gathered(moments, self.rows, self.count + other.count, text)
+            ours = self.moments.get(weights)
+            self.moments[weights] = more if ours is None else ours + more
+        for word, weight in other.frequent.items():  # the first row of a word counts
+            self.frequent.setdefault(word, weight)
+        self.count += other.count
+        self.usage += other.usage
+        return self
 
     def of(self, weights: Weights) -> Moments:
         """Return the moments for some weights; raise if no row took part."""
@@ -63,22 +64,32 @@ class Gathered:
             )
         return self.moments[weights]
 
+    def lengths(self, usage: Weights | None) -> dict[str, float] | None:
+        """Return SIF's weight of each frequent word; None if there are none.
+
+        Shares are of all counted text, including words without a vector.
+        """
+        counts = usage.counts if usage else None
+        total = max(self.usage, sum((counts or {}).values()))
+        shares = {word: w / total for word, w in self.frequent.items() if w > RARE * total}
+        factors = sif_weights(np.array(list(shares.values())))
+        return dict(zip(shares, factors.tolist(), strict=True)) or None
+
 
 def gather(
     vectors: Vectors,
     weights: Collection[Weights],
     *,
-    wanted: Collection[str] = (),
+    wanted: Collection[str] | None = None,
     first: int = 0,
     usage: Weights | None = None,
     before: int = 0,
     progress: Progress = silent,
 ) -> Gathered:
-    """Read vectors once.
+    """Read vectors once, several chunks at a time.
 
-    Several chunks are processed at a time. Sums are in the order of the stream and over fixed
-    numbers of rows, so the result does not depend on the number or sizes of the chunks: every
-    format of the same vectors gives the same bits.
+    Sums are in the order of the stream and over fixed numbers of rows, so every format of the same
+    vectors gives the same bits, on any number of processors.
 
     Parameters
     ----------
@@ -89,62 +100,51 @@ def gather(
     usage
         Find the words that are frequent by these weights.
     before
-        How many rows of the same list came before these.
+        The number of rows before these.
     """
-    totals: dict[Weights, Moments] = {}
-    collector = RowCollector(wanted, first)
-    text = None if usage is None else TextShares()
+    total = Gathered()
+    collector = None if wanted is None else RowCollector(wanted, first)
 
-    def moments_of(
+    def add_up(
         chunk: tuple[int, Sequence[str], NDArray[Any]],
-    ) -> tuple[int, Sequence[str], NDArray[Any], dict[Weights, Moments]]:
+    ) -> tuple[Sequence[str], NDArray[Any], Gathered]:
         place, words, rows = chunk
-        place += before
-        moments = {}
+        part = Gathered(count=len(words))
         for each in weights:
-            part, shares = each.shares(words, place)
-            chosen = rows if part is None else rows[part]
-            if len(chosen):
-                moments[each] = Moments.from_vectors(chosen, shares, unit=each.unit)
-        return place, words, rows, moments
+            chosen, shares = each.shares(words, before + place)
+            taking_part = rows if chosen is None else rows[chosen]
+            if len(taking_part):
+                part.moments[each] = Moments.from_vectors(taking_part, shares, unit=each.unit)
+        chosen, shares = usage.shares(words, before + place) if usage else (None, None)
+        if shares is not None:
+            part.usage = float(shares.sum())
+            # The total only grows, so a word that is rare now stays rare.
+            for i in np.flatnonzero(shares > RARE * (total.usage + part.usage)).tolist():
+                word = words[i if chosen is None else chosen[i]]
+                part.frequent.setdefault(word, float(shares[i]))
+        return words, rows, part
 
     # One BLAS thread for each of ours: small products do not split well, and the processors stay
     # free for the threads that have work, whether parsing or multiplying.
     with one_blas_thread():
-        chunks = number_chunks(even_chunks(vectors.chunks(progress)))
-        for place, words, rows, moments in ordered_map(moments_of, chunks, processors()):
-            if text is not None and usage is not None:
-                text.add(usage, words, place)
-            collector.add(words, rows)
-            for each, more in moments.items():
-                totals[each] = totals[each] + more if each in totals else more
-    return Gathered(totals, collector.table(), collector.count, text)
+        for words, rows, part in ordered_map(add_up, even_chunks(vectors.chunks(progress))):
+            total += part
+            if collector is not None:
+                collector.add(words, rows)
+    total.rows = None if collector is None else collector.table()
+    return total
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A method, fitted to vectors: a function of words and rows.
-
-    Attributes
-    ----------
-    name : str
-    method : Method
-    solution : Solution or None
-        None for the original vectors.
-    lengths : mapping of str to float, or None
-        The factors for the rows of frequent words, applied last.
-    weights : Weights or None
-        The weights that it was fitted with.
-    doubt : str
-        Why it should not or may not help; empty otherwise.
-    """
+    """A method, fitted to vectors: a function of words and rows."""
 
     name: str
     method: Method
-    solution: Solution | None = None
-    lengths: Mapping[str, float] | None = None
-    weights: Weights | None = None
-    doubt: str = ""
+    solution: Solution | None = None  # None for the original vectors
+    lengths: Mapping[str, float] | None = None  # factors for frequent words, applied last
+    weights: Weights | None = None  # that it was fitted with
+    doubt: str = ""  # why it should not or may not help
 
     def __call__(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
         """Return the rows of these words after the method."""
@@ -168,47 +168,30 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class FittedMethods:
-    """Methods fitted to the same vectors.
-
-    Attributes
-    ----------
-    methods : mapping of name to Fitted
-    rows : mapping of name to WordVectors
-        The wanted rows and the first rows, after each method.
-    count : int
-        How many vectors were read.
-    """
+    """Methods fitted to the same vectors, by name."""
 
     methods: Mapping[str, Fitted]
-    rows: Mapping[str, WordVectors]
-    count: int
+    rows: Mapping[str, WordVectors]  # after each method, if rows were wanted
+    count: int  # of the vectors that were read
 
     @property
     def cautions(self) -> list[str]:
         """Warnings for users about how words were weighted."""
-        cautions: list[str] = []
-        for fitted in self.methods.values():
-            caution = fitted.weights.caution if fitted.weights else ""
-            if caution and caution not in cautions:
-                cautions.append(caution)
-        return cautions
+        cautions = [each.weights.caution for each in self.methods.values() if each.weights]
+        return list(dict.fromkeys(filter(None, cautions)))
 
     @property
     def notes(self) -> list[str]:
         """Lines that describe how the methods were fitted."""
-        names: dict[Weights, list[str]] = {}
-        for name, fitted in self.methods.items():
-            if fitted.weights is not None:
-                names.setdefault(fitted.weights, []).append(name)
+        names: dict[str, list[str]] = {}
         lines = []
-        for weights, group in names.items():
-            solution = self.methods[group[0]].solution
-            assert solution is not None  # it has weights
-            of = f"{solution.moments.count:,} of {self.count:,} vectors"
-            lines.append(f"{', '.join(group)}: fitted on {weights.description} ({of})")
         for name, fitted in self.methods.items():
-            if fitted.solution is not None and fitted.solution.aperture is not None:
-                lines.append(f"{name}: aperture {fitted.solution.aperture:.4g}")
+            if fitted.weights is not None and fitted.solution is not None:
+                of = f"{fitted.solution.moments.count:,} of {self.count:,} vectors"
+                names.setdefault(f"{fitted.weights.description} ({of})", []).append(name)
+                if fitted.solution.aperture is not None:
+                    lines.append(f"{name}: aperture {fitted.solution.aperture:.4g}")
+        lines[:0] = [f"{', '.join(group)}: fitted on {what}" for what, group in names.items()]
         for name, fitted in self.methods.items():
             if fitted.lengths is not None:
                 lines.append(f"{name}: lengths by usage, {len(fitted.lengths):,} words shortened")
@@ -222,7 +205,7 @@ def fit_methods(
     methods: MethodsLike,
     options: FitOptions | None = None,
     *,
-    wanted: Collection[str] = (),
+    wanted: Collection[str] | None = None,
     first: int = 0,
     doubts: bool = True,
     gatherer: Callable[..., Gathered] = gather,
@@ -235,16 +218,12 @@ def fit_methods(
     vectors : path, Vectors, (words, array), ...
     methods : names or `Method`, or a mapping of names to these
         `original` and the other names of `METHODS`, with parameters as in `abtt:n_directions=3`.
-    options : FitOptions, optional
-        How much words count, and which take part.
     wanted, first
         Words whose rows to keep, and how many of the first rows to keep.
     doubts
         Whether to look for evidence against a method; this costs a few more products.
     gatherer
         The function that reads the vectors: `gather`, or the same on a cluster.
-    progress
-        Called with the progress of reading.
     """
     chosen = as_methods(methods)
     opened, options = as_vectors(vectors), options or FitOptions()
@@ -266,7 +245,10 @@ def fit_methods(
         if method.once is not None:
             once[name] = weights_of(method.once, method.unit)
         if doubts and method.words is Words.USAGE and "aperture" in method.parameters:
-            top = min(weights[name].top or _ENOUGH_TO_DOUBT, _ENOUGH_TO_DOUBT)
+            # By rank the first vectors are enough; counts may belong to any row.
+            top = weights[name].top
+            if weights[name].kind == "zipf":
+                top = min(top or _ENOUGH_TO_DOUBT, _ENOUGH_TO_DOUBT)
             plain[name] = replace(weights[name], unit=False, top=top)
     usage = None
     is_of_words = opened.has_words and opened.kind is not RowKind.TEXTS
@@ -278,7 +260,7 @@ def fit_methods(
     gathered = gatherer(
         opened, list(everything), wanted=wanted, first=first, usage=usage, progress=progress
     )
-    table = gathered.text.lengths(usage) if gathered.text and usage else None
+    table = gathered.lengths(usage)
     fitted = {name: Fitted(name, method) for name, method in chosen.items()}
     for name, method in solved.items():
         leading = gathered.of(once[name]) if name in once else None
@@ -287,30 +269,30 @@ def fit_methods(
         is_short = method.lengths is Lengths.USAGE and solution.aperture != 0
         lengths = table if is_short else None
         fitted[name] = Fitted(name, method, solution, lengths, weights[name], doubt)
-    rows = dict.fromkeys(fitted, gathered.rows)
-    for name in solved if len(gathered.rows) else ():
-        with one_blas_thread():
-            words, vectors = gathered.rows.words, gathered.rows.vectors
-            rows[name] = gathered.rows.with_vectors(fitted[name](words, vectors))
+    rows = {}
+    if gathered.rows is not None:
+        rows = dict.fromkeys(fitted, gathered.rows)
+        for name in solved if len(gathered.rows) else ():
+            with one_blas_thread():
+                changed = fitted[name](gathered.rows.words, gathered.rows.vectors)
+            rows[name] = gathered.rows.with_vectors(changed)
     return FittedMethods(fitted, rows, gathered.count)
 
 
 def _find_doubt(solution: Solution, gathered: Gathered, plain: Weights) -> str:
     """Return why a negation by usage should not or may not help; an empty string otherwise.
 
-    It looks at running text before vectors are brought to length 1 (`plain`): if frequent words
-    are short already, as in models made for averages, little is shared.
+    Of running text before vectors are brought to length 1 (`plain`), little is shared if frequent
+    words are short already, as in models made for averages.
     """
     if not solution.spectrum.values.any():
         return "should not help: all vectors are zero"
     if solution.spectrum.rank == 1:
         return "should not help: all vectors are multiples of a single vector"
-    if plain not in gathered.moments or solution.moments.count <= solution.moments.dimension:
-        return ""
-    moment = gathered.moments[plain].second_moment
-    scaled = moment / (np.abs(moment).max() or 1.0)
-    # (Σ λ)² / Σ λ² / n, as in `isotropy`, without an eigendecomposition.
-    participation = np.trace(scaled) ** 2 / (np.vdot(scaled, scaled) or 1.0) / len(scaled)
+    is_few = solution.moments.count <= solution.moments.dimension
+    if plain.kind == "uniform" or plain not in gathered.moments or is_few:
+        return ""  # words that count once each are no running text
+    participation = isotropy(gathered.moments[plain].second_moment)
     if participation < EVEN_ENOUGH:
         return ""
     return (

@@ -1,13 +1,9 @@
 """The post-processors, their names, and the one way from moments to a map.
 
-Every method makes the same decisions: how much each word counts (`Method.words`), which moment is
-decomposed (`moment`), which gate is applied to it (`gate`), what happens to the lengths of vectors
-(`lengths`), and how many dimensions stay (`n_components`):
-
     moments ──▶ method.solve ──▶ Solution(spectrum, gate, aperture, map)
 
-A method and its solution are frozen. To add a method, add an entry to `METHODS`; the command line,
-`compare`, the estimators and the docs all read that table.
+To add a method, add an entry to `METHODS`: the command line, `compare`, the estimators and the
+docs all read that table.
 """
 
 from __future__ import annotations
@@ -22,7 +18,6 @@ import numpy as np
 
 from conceptor import __version__
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.conceptors import Conceptor
 from conceptor.algebra.gates import (
     DropAll,
     DropLeading,
@@ -43,20 +38,6 @@ from conceptor.base.errors import InvalidInputError, did_you_mean
 from conceptor.base.threads import one_blas_thread
 from conceptor.vectors.vectors import RowKind, Vectors
 
-__all__ = [
-    "DEFAULT_METHODS",
-    "METHODS",
-    "ORIGINAL",
-    "Lengths",
-    "Method",
-    "MethodLike",
-    "MethodsLike",
-    "Solution",
-    "Words",
-    "as_methods",
-    "default_method",
-]
-
 # The method that leaves the vectors unchanged.
 ORIGINAL = "original"
 DEFAULT_METHODS = (ORIGINAL, "abtt", "cn-paper", "cn")
@@ -75,11 +56,11 @@ class Words(StrEnum):
 
 
 class Lengths(StrEnum):
-    """How the lengths of vectors are treated."""
+    """How the lengths of vectors are treated; `unit` and `usage` give the same directions."""
 
     KEPT = "kept"  # the map is fitted to vectors as they are
-    UNIT = "unit"  # vectors are brought to length 1 first
-    USAGE = "usage"  # the same, and then rows of frequent words are shortened
+    UNIT = "unit"  # vectors are brought to length 1 first, in the moment and in the map
+    USAGE = "usage"  # the same, and then rows of frequent words are shortened (`conceptor.fit`)
 
 
 @dataclass(frozen=True)
@@ -88,37 +69,17 @@ class Method:
 
     `str(method)` is its name with the parameters that differ from the registry, such as
     `abtt:n_directions=3`; `Method.parse` is the inverse.
-
-    Attributes
-    ----------
-    name, description : str
-        Its name everywhere, and one line on what it does.
-    words : Words
-        The words that the moment is computed from, and how much each counts.
-    moment : {"second_moment", "covariance", "gram", "mean_square"}
-        The property of `Moments` to decompose; with the covariance, m is the mean.
-    gate : Gate
-        g, with its parameters.
-    lengths : Lengths
-        `unit` brings vectors to length 1 first, both in the moment and in the map. `usage` does
-        the same and then shortens the rows of frequent words; that needs words, so
-        `conceptor.fit` does it. Directions are the same with `unit` and `usage`.
-    n_components : int or None
-        The dimension of the result: its coordinates are the leading directions after the gate,
-        strongest first. None keeps the dimension and the coordinate system. See `once`.
-
-    Examples
-    --------
-    >>> str(Method.parse("cn:aperture=2"))
-    'cn:aperture=2'
     """
 
     name: str
     description: str
     words: Words
+    # The property of `Moments` to decompose; with the covariance, m is the mean.
     moment: Literal["second_moment", "covariance", "gram", "mean_square"]
     gate: Gate
     lengths: Lengths = Lengths.KEPT
+    # The dimension of the result: its coordinates are the leading directions after the gate,
+    # strongest first. None keeps the dimension and the coordinate system.
     n_components: int | None = None
 
     @classmethod
@@ -126,16 +87,14 @@ class Method:
         """Read a name; raise for an unknown method or parameter."""
         name, *settings = text.split(":")
         if name not in METHODS:
-            names = ", ".join(METHODS)
-            hint = did_you_mean(name, METHODS) if name.lower() not in METHODS else ""
-            raise InvalidInputError(f"unknown method {name!r}{hint}; the methods are {names}")
+            hint = did_you_mean(name, METHODS)
+            raise InvalidInputError(
+                f"unknown method {name!r}{hint}; the methods are {', '.join(METHODS)}"
+            )
         method = METHODS[name]
         parameters: dict[str, object] = {}
         for setting in settings:
-            key, equals, value = setting.partition("=")
-            if not equals or key not in method.parameters:
-                takes = ", ".join(sorted(method.parameters))
-                raise InvalidInputError(f"{text}: {setting!r} is not a parameter; it takes {takes}")
+            key, _, value = setting.partition("=")
             try:
                 parameters[key] = int(value) if key.startswith("n_") else float(value)
             except ValueError:
@@ -167,10 +126,9 @@ class Method:
 
     @property
     def once(self) -> Words | None:
-        """The words that decide which directions lead; None for the weighted words of the moment.
+        """The words that choose the directions of `n_components`; None for those of the moment.
 
-        After the gate, the strongest directions of running text are those of function words. So
-        with fewer dimensions each word counts once.
+        Each counts once: after the gate, function words have the strongest directions of text.
         """
         uneven = (Words.USAGE, Words.FUNCTION_WORDS)
         return Words.TYPES if self.words in uneven and self.n_components is not None else None
@@ -178,8 +136,8 @@ class Method:
     @property
     def parameters(self) -> dict[str, Any]:
         """The gate's parameters by name, `lengths` and `n_components`."""
-        lengths = str(self.lengths)
-        return asdict(self.gate) | {"lengths": lengths, "n_components": self.n_components}
+        size = self.n_components
+        return asdict(self.gate) | {"lengths": str(self.lengths), "n_components": size}
 
     def with_parameters(self, **parameters: object) -> Method:
         """Return the method with other parameters; raise for an unknown name or invalid value."""
@@ -209,20 +167,13 @@ class Method:
             reason = "are texts" if vectors.has_words else "have no words"
             raise InvalidInputError(f"{vectors.name}: its rows {reason}, but {self} needs words")
 
-    # An eigendecomposition of this size is faster on one processor: several mostly wait for each
-    # other, on a busy machine for a second.
+    # An eigendecomposition of this size is faster on one processor.
     @one_blas_thread()
     def solve(self, moments: Moments, once: Moments | None = None) -> Solution:
         """Return the map for vectors with these moments; costs one eigendecomposition.
 
-        If the moments are of vectors of length 1, the map brings vectors to length 1 first.
-
-        Parameters
-        ----------
-        moments : Moments
-            Moments of the method's `words`.
-        once : Moments, optional
-            Moments of its `once`, used to find the leading directions; by default `moments`.
+        `moments` are of the method's `words`, and `once` of those that choose the leading
+        directions, by default the same. If they are of unit vectors, the map normalizes first.
         """
         if self.moment == "mean_square":
             once = once or moments  # the mean cannot rank the other directions
@@ -257,15 +208,15 @@ class Method:
         parameters = asdict(self.gate)
         if components is not None:
             parameters["n_components"] = components
-        for name, value in parameters.items():
-            if isinstance(value, np.generic):
-                parameters[name] = value.item()  # JSON has no numbers of NumPy
         provenance = {
             "method": self.name,
-            "parameters": parameters,
+            # JSON has no numbers of NumPy.
+            "parameters": {
+                name: value.item() if isinstance(value, np.generic) else value
+                for name, value in parameters.items()
+            },
             "count": moments.count,
             "weight": moments.weight,
-            "effective_count": moments.effective_count,
             "dimension": n,
             "library": f"conceptor {__version__}",
         }
@@ -288,12 +239,10 @@ def as_method(method: MethodLike) -> Method:
 
 def as_methods(methods: MethodsLike) -> dict[str, Method]:
     """Return methods by name, without duplicates; raise for an unknown name."""
-    chosen: dict[str, Method] = {}
     if isinstance(methods, Mapping):
         chosen = {name: as_method(method) for name, method in methods.items()}
     else:
-        for method in map(as_method, methods):
-            chosen[str(method)] = method
+        chosen = {str(method): method for method in map(as_method, methods)}
     if not chosen:
         raise InvalidInputError("no method was named")
     return chosen
@@ -306,43 +255,21 @@ def default_method(vectors: Vectors) -> Method:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The result of solving a method for some moments.
-
-    Attributes
-    ----------
-    method : Method
-    moments : Moments
-    spectrum : Spectrum
-        ``λ`` (descending) and ``U`` of the method's moment.
-    gate : ndarray of shape (n,)
-        ``g(λ)``, the paper's variance gating coefficients: how much of each direction is kept,
-        before any reduction to fewer dimensions.
-    aperture : float or None
-        The α that was used, given or chosen.
-    map : AffineMap
-        The map that improves vectors; it can be saved and applied without this class.
-    """
+    """The result of solving a method for some moments."""
 
     method: Method
     moments: Moments
-    spectrum: Spectrum
+    spectrum: Spectrum  # λ, descending, and U of the method's moment
+    # g(λ), how much of each direction is kept, before any reduction to fewer dimensions
     gate: Float64
-    aperture: float | None
-    map: AffineMap
-
-    @property
-    def conceptor(self) -> Conceptor:
-        """The conceptor C whose negation this is, for its algebra."""
-        if self.aperture is None:
-            raise InvalidInputError(f"{self.method.name} has no conceptor")
-        return Conceptor.from_spectrum(self.spectrum, self.aperture)
+    aperture: float | None  # the α that was used, if the method has one
+    map: AffineMap  # can be saved and applied without this class
 
     @property
     def variance_removed(self) -> float | None:
         """``1 − Σ g² λ / Σ λ``; None if a direction grows, or if there is no variance at all.
 
-        λ are the eigenvalues of the covariance if the mean is subtracted, else of the second
-        moment. With fewer dimensions, the dropped ones count as removed.
+        The variance is about the mean if that is subtracted; dropped dimensions count as removed.
         """
         is_centered = self.method.moment == "covariance"
         about = self.moments.covariance if is_centered else self.moments.second_moment
@@ -368,93 +295,88 @@ def _leading(spectrum: Spectrum, coefficients: Float64, count: int) -> Float64:
     return spectrum.vectors[:, leading] * np.where(left > 0, coefficients, 0.0)[leading]
 
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method(ORIGINAL, "leaves the vectors as they are", Words.ALL, "second_moment", Gate()),
-        Method(
-            "cn",
-            "turns down the directions that frequent words share, in unit vectors; the default for "
-            "words (conceptor negation weighted by usage, power 0.5)",
-            Words.USAGE,
-            "second_moment",
-            Negation(),
-            lengths=Lengths.USAGE,
-        ),
-        Method(
-            "cn-paper",
-            "turns down the directions that common words share, as in the paper: each word counts "
-            "once, aperture 2 (conceptor negation)",
-            Words.TYPES,
-            "second_moment",
-            Negation(2.0, power=1.0),
-        ),
-        Method(
-            "abtt",
-            "removes the mean and the leading directions (all-but-the-top)",
-            Words.TYPES,
-            "covariance",
-            DropLeading(),
-        ),
-        Method(
-            "whitening",
-            "gives every direction the same variance (ZCA whitening)",
-            Words.TYPES,
-            "covariance",
-            Whiten(),
-        ),
-        Method(
-            "zipf-whitening",
-            "gives every direction the same variance in running text (whitening weighted by usage)",
-            Words.USAGE,
-            "covariance",
-            Whiten(),
-        ),
-        Method(
-            "pvn",
-            "levels the leading directions instead of removing them (principal variance "
-            "normalization)",
-            Words.TYPES,
-            "covariance",
-            LevelLeading(),
-        ),
-        Method(
-            "hsr",
-            "removes from each word the part that function words predict (half-sibling regression)",
-            Words.FUNCTION_WORDS,
-            "gram",
-            RidgeNegation(),
-        ),
-        Method(
-            "ppa",
-            "halves the dimension: all-but-the-top, then PCA, then all-but-the-top again",
-            Words.TYPES,
-            "covariance",
-            HalfSize(),
-        ),
-        Method(
-            "ew",
-            "raises the singular values to a power, for vectors from a truncated SVD (eigenvalue "
-            "weighting)",
-            Words.ALL,
-            "gram",
-            SingularValuePower(),
-        ),
-        Method(
-            "gentle",
-            "halves the strongest direction and turns down the others less; for embeddings of "
-            "texts",
-            Words.ALL,
-            "second_moment",
-            LeadingNegation(),
-        ),
-        Method(
-            "renormalization",
-            "removes the direction of the mean, from unit vectors",
-            Words.ALL,
-            "mean_square",
-            DropAll(),
-            lengths=Lengths.UNIT,
-        ),
-    )
-}
+_ENTRIES = (
+    Method(ORIGINAL, "leaves the vectors as they are", Words.ALL, "second_moment", Gate()),
+    Method(
+        "cn",
+        "turns down the directions that frequent words share, in unit vectors; the default for "
+        "words (conceptor negation weighted by usage, power 0.5)",
+        Words.USAGE,
+        "second_moment",
+        Negation(),
+        Lengths.USAGE,
+    ),
+    Method(
+        "cn-paper",
+        "turns down the directions that common words share, as in the paper: each word counts "
+        "once, aperture 2 (conceptor negation)",
+        Words.TYPES,
+        "second_moment",
+        Negation(2.0, power=1.0),
+    ),
+    Method(
+        "abtt",
+        "removes the mean and the leading directions (all-but-the-top)",
+        Words.TYPES,
+        "covariance",
+        DropLeading(),
+    ),
+    Method(
+        "whitening",
+        "gives every direction the same variance (ZCA whitening)",
+        Words.TYPES,
+        "covariance",
+        Whiten(),
+    ),
+    Method(
+        "zipf-whitening",
+        "gives every direction the same variance in running text (whitening weighted by usage)",
+        Words.USAGE,
+        "covariance",
+        Whiten(),
+    ),
+    Method(
+        "pvn",
+        "levels the leading directions instead of removing them (principal variance normalization)",
+        Words.TYPES,
+        "covariance",
+        LevelLeading(),
+    ),
+    Method(
+        "hsr",
+        "removes from each word the part that function words predict (half-sibling regression)",
+        Words.FUNCTION_WORDS,
+        "gram",
+        RidgeNegation(),
+    ),
+    Method(
+        "ppa",
+        "halves the dimension: all-but-the-top, then PCA, then all-but-the-top again",
+        Words.TYPES,
+        "covariance",
+        HalfSize(),
+    ),
+    Method(
+        "ew",
+        "raises the singular values of a truncated SVD to a power (eigenvalue weighting)",
+        Words.ALL,
+        "gram",
+        SingularValuePower(),
+    ),
+    Method(
+        "gentle",
+        "halves the strongest direction and turns down the others less; for embeddings of texts",
+        Words.ALL,
+        "second_moment",
+        LeadingNegation(),
+    ),
+    Method(
+        "renormalization",
+        "removes the direction of the mean, from unit vectors",
+        Words.ALL,
+        "mean_square",
+        DropAll(),
+        Lengths.UNIT,
+    ),
+)
+METHODS: dict[str, Method] = {method.name: method for method in _ENTRIES}

@@ -8,14 +8,15 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.background import FEWEST_ROWS, Background, BackgroundWarning
 from conceptor.algebra.itq import MOST_ROWS, fit_itq
+from conceptor.base.display import html_table
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.notebook import html_table
 from conceptor.base.progress import Progress, silent
 from conceptor.fit import FitOptions, Fitted, fit_methods
 from conceptor.methods import Method, MethodLike, Words, as_method, default_method
@@ -32,51 +33,27 @@ _NOTHING = 1e-12
 
 @dataclass
 class Report:
-    """The vectors that were written, and the method that was fitted for them.
+    """The vectors that were written, and the method that was fitted for them."""
 
-    Attributes
-    ----------
-    words, dimension
-        How many vectors were written (or read, if only a map was made), and their dimension.
-    seconds, megabytes_per_second
-        The time taken, and the input's megabytes on disk divided by it.
-    rows
-        What rows are: `words`, `tokens` or `texts`.
-    remarks
-        Problems of the input: duplicates, skipped rows, a wrong count in the header.
-    estimated_on
-        The number of vectors that the map was estimated on.
-    variance_removed
-        ``1 − Σ g² λ / Σ λ`` over the spectrum that the map was derived from.
-    quota
-        ``Σ (1 − g) / n``; for a conceptor, its share of the space.
-    aperture
-        The α that was used, if the method has one.
-    method, fitted_on
-        The method's name, and the words and weights it was fitted on.
-    lengths
-        How the lengths of rows were set: `kept`, `unit` or `usage`.
-    """
-
-    words: int = 0
+    words: int = 0  # written, or read if only a map was made
     dimension: int = 0
     seconds: float = 0.0
-    megabytes_per_second: float = 0.0
-    rows: str = "words"
-    remarks: list[str] = field(default_factory=list)
-    estimated_on: int | None = None
-    variance_removed: float | None = None
-    quota: float | None = None
+    megabytes_per_second: float = 0.0  # of the input on disk
+    rows: str = "words"  # or `tokens`, or `texts`
+    remarks: list[str] = field(default_factory=list)  # problems of the input
+    estimated_on: int | None = None  # how many vectors
+    variance_removed: float | None = None  # see `Solution`
+    quota: float | None = None  # ``Σ (1 − g) / n``; for a conceptor, its share of the space
     aperture: float | None = None
     method: str | None = None
-    fitted_on: str | None = None
-    lengths: str | None = None
+    fitted_on: str | None = None  # the words and weights
+    lengths: str | None = None  # how the lengths of rows were set: `kept`, `unit` or `usage`
 
     def describe(self, fitted: Fitted) -> Report:
         """Add a fitted method and its effect on the vectors."""
         self.method, self.lengths = fitted.name, str(fitted.lengths_set)
-        if fitted.weights is None or fitted.solution is None:
-            return self
+        assert fitted.weights is not None
+        assert fitted.solution is not None
         solution, self.fitted_on = fitted.solution, fitted.weights.description
         self.estimated_on, self.aperture = solution.moments.count, solution.aperture
         self.variance_removed = solution.variance_removed
@@ -96,7 +73,7 @@ class Report:
 
 def postprocess(
     source: object,
-    target: str | os.PathLike[str],
+    target: str | os.PathLike[str] | None,
     method: MethodLike | None = None,
     options: FitOptions | None = None,
     *,
@@ -114,26 +91,26 @@ def postprocess(
     Parameters
     ----------
     source
-        A file, the folder of a static model, `-`, or a result of `open_vectors`. It may also be an
-        array or a table without words; then all rows count equally.
+        Anything that `as_vectors` reads. Rows without words count equally.
     target
         The file to write; its name sets the format; `-` for text on standard output. A static model
         is written as a folder of the same kind, unless the name has the extension of a format.
+        None fits and saves the map only.
     method
         A name (`cn`, `cn:n_components=128`) or a `Method`; by default that of `default_method`.
-    options : FitOptions, optional
-        Usage weights and the words to fit on; the default depends on the method.
     memory
-        Keep decoded vectors between the passes if they fit in this many bytes, to save decoding
-        them again; by default a quarter of the machine's memory.
+        Keep decoded vectors between the passes if they fit in this many bytes; by default a quarter
+        of the machine's memory.
     save_map
         Also save the map to this file. For rows of texts, it includes the scale of cosines of
         mapped rows (`Background`).
-    format, dtype, force
+    format
+        As for `write_vectors`.
+    dtype
         As for `write_vectors`. For `binary`, rows of texts are rotated after the method so that
         their signs lose least (`conceptor.algebra.itq`); one more pass learns the rotation.
-    progress
-        Called with the progress of the passes.
+    force
+        Replace an existing file.
     caution
         Called before anything is written if the method may not help; by default the caution
         becomes a remark of the report.
@@ -141,26 +118,25 @@ def postprocess(
         Parameters of the method, such as `aperture=2`, as in its name (`cn:aperture=2`).
     """
     started = time.perf_counter()
-    opened = keep(as_vectors(source), memory)
+    opened = as_vectors(source)
     chosen = choose_method(method, opened, options, **parameters)
-    goal = plan_target(
-        target,
-        opened,
-        dimension=chosen.output_dimension(opened.dimension),
-        format=format,
-        dtype=dtype,
-        force=force,
-    )
+    goal = None
+    if target is not None:
+        opened = keep(opened, memory)
+        dimension = chosen.output_dimension(opened.dimension)
+        goal = plan_target(
+            target, opened, dimension=dimension, format=format, dtype=dtype, force=force
+        )
     if save_map is not None:
         check_new_file(save_map, opened.files, force=force)
-        if Path(save_map).resolve() in goal.files:
+        if goal and Path(save_map).resolve() in goal.files:
             raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
-    fits = fit_methods(opened, [chosen], options, progress=progress)
+    fits = fit_methods(opened, [chosen], options, doubts=goal is not None, progress=progress)
     fitted = fits.methods[str(chosen)]
     doubts = []
     if fitted.doubt:
         doubts = [f"{opened.name}: {fitted.name} {fitted.doubt}; measure it with compare"]
-    map_ = fitted.map
+    map_, count = fitted.map, fits.count
     if dtype == "binary" and opened.kind is RowKind.TEXTS:
         if chosen.words is Words.USAGE:
             doubts.append(
@@ -176,12 +152,11 @@ def postprocess(
             caution(doubt)
         doubts = []
     background, warned = (None, []) if save_map is None else _fit_background(opened, map_)
-    count = write(opened, goal, map_, progress)
+    if goal is not None:
+        count = write(opened, goal, map_, progress)
     if save_map is not None:
         map_.save(save_map, background=background)
     report = sum_up(opened, started, count, map_.n_out, fitted)
-    if goal.format.name == "fasttext" and report.lengths == "usage":
-        report.lengths = "kept"  # its rows are parts of words, and are summed
     report.remarks += [f"{opened.name}: {each}" for each in (*warned, *fits.cautions)] + doubts
     return report
 
@@ -192,10 +167,7 @@ def choose_method(
     options: FitOptions | None = None,
     **parameters: object,
 ) -> Method:
-    """Return the method to fit, by default that for the kind of rows; raise if it does not apply.
-
-    `parameters` replace those of the method.
-    """
+    """Return the method to fit, by default that for the kind of rows; raise if it cannot apply."""
     chosen = default_method(vectors) if method is None else as_method(method)
     if options is not None and options.weights is not None and not chosen.weighs_by_usage:
         raise InvalidInputError(
@@ -221,7 +193,7 @@ def sum_up(
 
 
 def _fit_background(vectors: Vectors, map_: AffineMap) -> tuple[Background | None, list[str]]:
-    """Return the scale of cosines of mapped rows, in one pass, and warnings about these rows.
+    """Return the scale of cosines of mapped rows, and warnings about these rows.
 
     The scale is None for words, which do not need it, and for fewer than 100 rows.
     """
@@ -242,23 +214,10 @@ def fit(
     target: str | os.PathLike[str],
     method: MethodLike | None = None,
     options: FitOptions | None = None,
-    *,
-    force: bool = False,
-    progress: Progress = silent,
-    **parameters: object,
+    **how: Any,  # noqa: ANN401 - as for `postprocess`
 ) -> Report:
-    """Fit a method to the vectors of a file, and save its map, as `save_map` of `postprocess`."""
-    started = time.perf_counter()
-    opened = as_vectors(source)
-    chosen = choose_method(method, opened, options, **parameters)
-    check_new_file(target, opened.files, force=force)
-    fits = fit_methods(opened, [chosen], options, progress=progress)
-    fitted = fits.methods[str(chosen)]
-    background, warned = _fit_background(opened, fitted.map)
-    fitted.map.save(target, background=background)
-    report = sum_up(opened, started, fits.count, fitted.map.n_out, fitted)
-    report.remarks += [f"{opened.name}: {each}" for each in (*warned, *fits.cautions)]
-    return report
+    """Fit a method to the vectors of a file, and save only its map."""
+    return postprocess(source, None, method, options, save_map=target, **how)
 
 
 def convert(

@@ -18,9 +18,7 @@ from conceptor.algebra.background import Background
 from conceptor.algebra.saved import MAP_FORMAT, load_tensors, save_tensors
 from conceptor.base.arrays import Array, Float64, as_matrix, result_dtype, row_lengths
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import replace_atomically
 
-_JSON_FORMAT = "conceptor.AffineMap.json/1"
 # A block that stays in the cache from one step to the next, but is large enough for BLAS.
 _BLOCK_ROWS, _BLOCK_NUMBERS = 512, 1 << 17
 
@@ -32,30 +30,16 @@ class AffineMap:
     Subtracting the offset first, rather than folding it into the bias, keeps precision for
     vectors far from the origin. With both, maps compose and invert exactly.
 
-    Parameters
-    ----------
-    matrix : array-like of shape (n_in, n_out)
-        A, in float64; symmetric for every post-processor that keeps the dimension.
-    offset : array-like of shape (n_in,), optional
-        Subtracted first; zero by default.
-    bias : array-like of shape (n_out,), optional
-        Added last; zero by default, and for every fitted estimator.
-    provenance : dict, optional
-        Where the map comes from (method, parameters, count, ...); must survive JSON.
-    unit : bool
-        Bring vectors to length 1 first; a row of zeros stays.
-    lengths : mapping of str to float, optional
-        Positive factors for the rows of frequent words, applied last; other rows stay. Only
-        `map_words` uses them: cosines ignore the length of a row, and averages do not. Calling the
-        map gives directions only.
+    A map with `lengths` has factors for the rows of frequent words. Only `map_words` uses them:
+    cosines ignore the length of a row, and averages do not. Calling the map gives directions only.
     """
 
-    matrix: Float64
-    offset: Float64
-    bias: Float64
-    provenance: dict[str, Any]
-    unit: bool
-    lengths: Mapping[str, float] | None
+    matrix: Float64  # A, n_in × n_out; symmetric for every post-processor that keeps the dimension
+    offset: Float64  # subtracted first
+    bias: Float64  # added last; zero for every fitted estimator
+    provenance: dict[str, Any]  # method, parameters, count, ...; must survive JSON
+    unit: bool  # bring vectors to length 1 first; a row of zeros stays
+    lengths: Mapping[str, float] | None  # positive; other rows stay
     # Make NumPy leave the operators to this class, not apply them to each element.
     __array_ufunc__: ClassVar[None] = None
 
@@ -100,46 +84,33 @@ class AffineMap:
         """Dimension of the output vectors."""
         return len(self.bias)
 
-    def __call__(self, X: npt.ArrayLike, out: Array | None = None) -> Array:
+    def __call__(self, X: npt.ArrayLike) -> Array:
         """Map each row of `X`, or a single vector.
 
         float32 gives float32 and float64 gives float64; float16 gives float32, integers float64
         (`conceptor.base.arrays.result_dtype`). Besides the result, memory holds one small block.
-
-        Parameters
-        ----------
-        X : array-like of shape (k, n_in) or (n_in,)
-            k may be 0.
-        out : ndarray of shape (k, n_out), optional
-            The array for the result; it may be `X` itself.
         """
         if np.ndim(X) == 1:
-            row = None if out is None else out[np.newaxis]
-            return self(np.asarray(X)[np.newaxis], row).reshape(-1)
+            return self(np.asarray(X)[np.newaxis]).reshape(-1)
         vectors = as_matrix(X, empty=True)
         if vectors.shape[1] != self.n_in:
             raise InvalidInputError(
                 f"this map is for {self.n_in}-dimensional vectors; these have {vectors.shape[1]}"
             )
         dtype = result_dtype(vectors.dtype)
-        if out is None:
-            out = np.empty((len(vectors), self.n_out), dtype=dtype)
+        out = np.empty((len(vectors), self.n_out), dtype=dtype)
         matrix, offset, bias = (
             part.astype(dtype, copy=False) for part in (self.matrix, self.offset, self.bias)
         )
-        # Blocks are of equal size, because BLAS rounds differently in a small block at the end.
-        blocks = max(1, len(vectors) // max(_BLOCK_ROWS, _BLOCK_NUMBERS // self.n_in))
-        step = max(1, -(-len(vectors) // blocks))
+        step = max(_BLOCK_ROWS, _BLOCK_NUMBERS // self.n_in)
         for start in range(0, len(vectors), step):
             part = slice(start, start + step)
-            # A copy in either case, because `out` may be `X`.
+            rows = vectors[part]
             if self.unit:
-                lengths = row_lengths(vectors[part])[:, np.newaxis]
-                rows = np.divide(vectors[part], lengths).astype(dtype, copy=False)
-            else:
-                rows = vectors[part].astype(dtype)
+                rows = rows / row_lengths(rows)[:, np.newaxis]
+            rows = rows.astype(dtype, copy=False)
             if offset.any():
-                rows -= offset
+                rows = rows - offset
             np.matmul(rows, matrix, out=out[part])
             if bias.any():
                 out[part] += bias
@@ -189,13 +160,7 @@ class AffineMap:
         )
 
     def inverse(self) -> Self:
-        """Return the map that undoes this one.
-
-        Raises
-        ------
-        InvalidInputError
-            If directions or lengths were dropped, so that they cannot be restored.
-        """
+        """Return the map that undoes this one; raise if directions or lengths were dropped."""
         if self.unit:
             raise InvalidInputError("a map that brings vectors to length 1 has no inverse")
         if self.n_in != self.n_out:
@@ -219,12 +184,7 @@ class AffineMap:
         """Return the map without bringing vectors to length 1, for averages of vectors.
 
         Lengths of words are left out too. Every result keeps its direction, and the map of an
-        average is the average of the mapped vectors.
-
-        Raises
-        ------
-        InvalidInputError
-            If the map has an offset or a bias, so that the direction would change.
+        average is the average of the mapped vectors; raise if an offset or a bias prevents that.
         """
         if not self.unit:
             return self if self.lengths is None else replace(self, lengths=None)
@@ -236,21 +196,8 @@ class AffineMap:
             )
         return type(self)(self.matrix, provenance=self.provenance)
 
-    def dual(self) -> Self:
-        """Return the map for vectors that are multiplied with mapped ones, such as an output layer.
-
-        All products stay the same if the map drops no direction and shifts nothing. Dropped
-        directions no longer contribute.
-        """
-        inverse = np.linalg.pinv(self.matrix, rcond=1e-10)
-        return type(self)(inverse.T, provenance={"method": "dual", "of": self.provenance})
-
     def save(self, path: str | os.PathLike[str], *, background: Background | None = None) -> None:
-        """Write the map and its provenance as safetensors, atomically.
-
-        A `background` of cosines between mapped rows goes into the same file; `Background.load`
-        reads it from there.
-        """
+        """Write the map and its provenance as safetensors, perhaps with a `Background`."""
         metadata = {
             "format": MAP_FORMAT,
             "provenance": json.dumps(self.provenance, sort_keys=True),
@@ -262,11 +209,8 @@ class AffineMap:
     @property
     def tensors(self) -> dict[str, Array]:
         """All numbers by name; the words of lengths are UTF-8 JSON."""
-        parts: dict[str, Array] = {
-            "matrix": self.matrix,
-            "offset": self.offset,
-            "bias": self.bias,
-        }
+        parts: dict[str, Array]
+        parts = {"matrix": self.matrix, "offset": self.offset, "bias": self.bias}
         if self.lengths is not None:
             words = json.dumps(list(self.lengths)).encode()
             parts["length_words"] = np.frombuffer(words, dtype=np.uint8)
@@ -275,13 +219,7 @@ class AffineMap:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a map written by `save`.
-
-        Raises
-        ------
-        InvalidInputError
-            If the file is not such a map, or is truncated.
-        """
+        """Read a map written by `save`; raise for any other or a truncated file."""
         return load_tensors(path, "map", (MAP_FORMAT,), cls._parse)
 
     @classmethod
@@ -304,11 +242,10 @@ class AffineMap:
         """
         return np.ascontiguousarray(self.matrix.T), self.bias - self.offset @ self.matrix
 
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the map as JSON, for JavaScript; with `path`, write it to a file as well.
+    def to_json(self) -> str:
+        """Return the map as JSON, for JavaScript: directions only, without lengths of words.
 
-        Keys are `unit`, `offset`, `matrix` (a list of rows), `bias` and `provenance`; numbers have
-        nine digits, enough for float32. It holds directions only, without lengths of words.
+        Numbers have nine digits, enough for float32; `matrix` is a list of rows.
         """
 
         def nine_digits(numbers: Float64) -> list[float]:
@@ -318,15 +255,11 @@ class AffineMap:
             "offset": nine_digits(self.offset),
             "matrix": [nine_digits(row) for row in self.matrix],
             "bias": nine_digits(self.bias),
-            "format": _JSON_FORMAT,
+            "format": "conceptor.AffineMap.json/1",
             "unit": self.unit,
             "provenance": self.provenance,
         }
-        text = json.dumps(content)
-        if path is not None:
-            with replace_atomically(path) as beside:
-                beside.write_text(text, encoding="utf-8")
-        return text
+        return json.dumps(content)
 
     def __repr__(self) -> str:
         method = self.provenance.get("method", "unknown")

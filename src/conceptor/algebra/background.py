@@ -38,8 +38,8 @@ class BackgroundWarning(UserWarning):
 class Background:
     """The cosines of broad, unrelated pairs of rows, and the share of them above a given cosine.
 
-    A cosine of 0.6 means "nearly the same" in one embedding and "both are English" in another. The
-    share p of background pairs with a cosine at least as high means the same in all of them.
+    A cosine of 0.6 is high in one embedding and common in another; the share p of background pairs
+    with a cosine at least as high means the same in all of them.
 
     Attributes
     ----------
@@ -47,24 +47,23 @@ class Background:
         Some of the background's cosines, ascending: the 1,000 highest, then fewer and fewer.
     counts : ndarray of shape (k,)
         How many pairs of the background have at least that cosine.
-    pairs, rows : int
-        The number of pairs, and of the rows they come from.
+    pairs : int
+        The number of pairs.
+    rows : int
+        The number of rows that they come from.
     duplicates : float
-        Share of rows with a near duplicate, which has a cosine of 0.9 or more about the mean; from
-        a sample of 1,000 rows.
+        Share of 1,000 sampled rows with a near duplicate: a cosine of 0.9 or more about the mean.
 
     Notes
     -----
-    ``p(c) = (1 + number of pairs ≥ c) / (1 + pairs)``, as in permutation tests: it is never 0,
-    because n pairs cannot resolve a p below ``floor = 1 / (n + 1)``. Every cosine above the whole
-    background has that p, which is then an upper bound. No tail is fitted: how rare the highest
-    cosines are depends on the number of near duplicates in the rows, which no curve can predict.
-    Below the 1,000 highest, only some cosines are kept, and −log₁₀ p is up to 0.005 too high.
+    ``p(c) = (1 + number of pairs ≥ c) / (1 + pairs)``, as in permutation tests: every cosine above
+    the whole background has the p of ``floor``, an upper bound. No tail is fitted: near duplicates
+    in the rows shape it. Below the 1,000 highest, only some cosines are kept, and −log₁₀ p is up to
+    0.005 too high.
 
     A background must be *broad*, without many near duplicates (`fit` warns); *fixed*, the same for
-    all embeddings whose scores are compared; and of the same kind as the rows that are compared:
-    do not use headlines as a background for sentences (`check` warns). z-scores do not transfer
-    between embeddings, because tails differ in shape. docs/guides/thresholds.md has measurements.
+    all embeddings whose scores are compared; and of the same kind as the rows that are compared
+    (`check` warns). docs/guides/thresholds.md has measurements.
     """
 
     cosines: Float64
@@ -89,20 +88,9 @@ class Background:
     def fit(cls, rows: npt.ArrayLike, *, pairs: int = 1_000_000, seed: int = 0) -> Self:
         """Return the background of some rows: vectors of texts or words, in the form you compare.
 
-        Parameters
-        ----------
-        rows : array-like of shape (n, dimension)
-            Broad and unrelated; at least 100, better thousands. Rows of zeros are left out; more
-            than 65,536 rows are sampled.
-        pairs : int
-            About how many pairs to use; each row appears equally often, no pair twice.
-        seed : int
-            The order in which rows are paired.
-
-        Warns
-        -----
-        BackgroundWarning
-            If the rows are too similar.
+        At least 100 rows, better thousands; rows of zeros are left out, more than 65,536 are
+        sampled. About so many `pairs` are used: each row appears equally often, no pair twice.
+        `BackgroundWarning` if the rows are too similar.
         """
         unit = _shuffled_directions(as_matrix(rows), seed)
         cosines = np.sort(_random_pairs(unit, pairs).astype(np.float64))
@@ -139,10 +127,7 @@ class Background:
         return np.asarray(10.0 ** -self.score(cosines))
 
     def score(self, cosines: npt.ArrayLike) -> Float64:
-        """Return −log₁₀ p of cosines: 3 is above 99.9% of random pairs, in any embedding.
-
-        It is at most ``-log10(floor)``; NaN stays NaN.
-        """
+        """Return −log₁₀ p of cosines, at most ``-log10(floor)``; NaN stays NaN."""
         values = np.asarray(cosines, dtype=np.float64)
         scores = self._scores[np.searchsorted(self.cosines, values)]
         return np.where(np.isnan(values), np.nan, scores)
@@ -164,14 +149,9 @@ class Background:
         return -np.log10((1 + np.append(self.counts, 0)) / (1 + self.pairs))
 
     def check(self, rows: npt.ArrayLike, *, pairs: int = 100_000, seed: int = 0) -> float:
-        """Return the median p of random pairs of the rows that are to be compared.
+        """Return the median p of random pairs of other rows: 0.5 if they are like the background.
 
-        It is 0.5 if they are like the background.
-
-        Warns
-        -----
-        BackgroundWarning
-            Below 0.05 or above 0.95: the background is of another kind, or narrower.
+        `BackgroundWarning` below 0.05 or above 0.95.
         """
         cosines = _random_pairs(_shuffled_directions(as_matrix(rows), seed), pairs)
         median = float(np.median(self.p(cosines)))
@@ -198,13 +178,7 @@ class Background:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a background written by `save`, or saved with a map.
-
-        Raises
-        ------
-        InvalidInputError
-            If the file has no background, or is truncated.
-        """
+        """Read a background written by `save`, or saved with a map; raise if there is none."""
         return load_tensors(path, "background", (_FORMAT, MAP_FORMAT), cls._parse)
 
     @classmethod
@@ -238,10 +212,7 @@ def _shuffled_directions(rows: Array, seed: int) -> Array:
 
 
 def _random_pairs(unit: Array, pairs: int) -> Array:
-    """Return cosines of each row with rows at some distances after it, wrapping at the end.
-
-    So all rows appear equally often, and no pair twice.
-    """
+    """Return cosines of each row with rows at some distances after it, wrapping at the end."""
     count = len(unit)
     if count < FEWEST_ROWS:
         raise InvalidInputError(

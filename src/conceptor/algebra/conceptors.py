@@ -15,15 +15,14 @@ from conceptor.algebra.gates import conceptor_odds
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.saved import load_tensors, save_tensors
 from conceptor.algebra.spectrum import Spectrum, symmetric_part
-from conceptor.base.arrays import Array, Float64, as_matrix, block_slices, unit_rows
+from conceptor.base.arrays import Array, Float64, as_matrix, unit_rows
 from conceptor.base.errors import InvalidInputError
 
-# If both conceptors together keep less than this share of a direction, AND treats it as one that
-# neither keeps. It is the square of 1e-6, the angle to which single-precision data determine a
-# subspace: C and B can differ by that much and their common null space is still found.
+# AND takes a direction of which both keep less than this share as one that neither keeps: the
+# square of 1e-6, the angle to which single-precision data determine a subspace.
 NULL_TOLERANCE = 1e-12
-# `C <= B` tolerates eigenvalues of B − C this far below zero: an order of magnitude under what
-# single-precision data can resolve, many above the rounding of the operators.
+# `C <= B` tolerates eigenvalues of B − C this far below zero: far above rounding, and less than
+# single-precision data can resolve.
 ORDER_TOLERANCE = 1e-8
 _FORMAT = "conceptor.Conceptor/1"
 
@@ -45,14 +44,10 @@ class Conceptor:
     ``C.evidence(X)``         ``xᵀCx / xᵀx`` for each row of X
     ========================  ==============================================================
 
-    Commutativity, associativity, De Morgan's laws and double negation hold. Three laws of
-    Boolean logic do *not*: idempotence (``C | C`` is ``C.phi(√2)``, ``C & C`` is
-    ``C.phi(1/√2)``), absorption, and distributivity; they hold for hard projections only.
-    A power of a conceptor is a conceptor, and ``C.power(p).power(q)`` is ``C.power(p q)``. Powers
-    up to 1 keep the order (``C <= B`` gives ``C.power(p) <= B.power(p)``). But powers do not
-    commute with NOT, AND and OR: the root of a negation is not the negation of a root.
-    ``<=`` is a partial order, up to a tolerance of 1e-8 on the eigenvalues: for two conceptors,
-    often neither ``C <= B`` nor ``B <= C`` holds.
+    Commutativity, associativity, De Morgan's laws and double negation hold. Idempotence (``C | C``
+    is ``C.phi(√2)``), absorption and distributivity hold for hard projections only.
+    ``C.power(p).power(q)`` is ``C.power(p q)``, and powers up to 1 keep the order, but the root of
+    a negation is not the negation of a root. ``<=`` is a partial order, up to 1e-8 on eigenvalues.
 
     Attributes
     ----------
@@ -62,14 +57,13 @@ class Conceptor:
     vectors : ndarray of shape (n, n)
         The singular vectors, one per column.
     aperture : float or None
-        Its aperture; None for a conceptor given as a matrix, or combined from conceptors of
-        different apertures. It is a label only: no operation uses it.
+        Its aperture, a label only; None for a conceptor given as a matrix, or combined from
+        conceptors of different apertures.
 
     Notes
     -----
-    AND and OR cost two eigendecompositions, everything else less than one. On singular
-    conceptors they are discontinuous in theory: two lines have nothing in common,
-    however small their angle. Here directions within about 1e-6 of each other count as one.
+    AND and OR cost two eigendecompositions, everything else less than one. In theory they are
+    discontinuous on singular conceptors; here directions within about 1e-6 count as one.
     """
 
     odds: Float64
@@ -83,12 +77,7 @@ class Conceptor:
         cls, X: npt.ArrayLike, aperture: float, *, weights: npt.ArrayLike | None = None
     ) -> Self:
         """Return the conceptor of the rows of `X`, uncentered, optionally weighted."""
-        return cls.from_moments(Moments.from_vectors(X, weights), aperture)
-
-    @classmethod
-    def from_moments(cls, moments: Moments, aperture: float) -> Self:
-        """Return the conceptor of data with these moments."""
-        return cls.from_second_moment(moments.second_moment, aperture)
+        return cls.from_second_moment(Moments.from_vectors(X, weights).second_moment, aperture)
 
     @classmethod
     def from_second_moment(cls, R: npt.ArrayLike, aperture: float) -> Self:
@@ -105,10 +94,9 @@ class Conceptor:
     def from_matrix(cls, matrix: npt.ArrayLike) -> Self:
         """Read a conceptor from its matrix: symmetric, eigenvalues from 0 to 1.
 
-        Eigenvalues of a float64 matrix that are 0 or 1 up to rounding become exactly that. For a
-        coarser matrix they stay at least its precision away from 0 and 1: two such matrices share
-        a null space only approximately, and treating it as exact would cause far larger errors
-        in AND and OR.
+        Eigenvalues of a float64 matrix that are 0 or 1 up to rounding become exactly that. Those of
+        a coarser matrix stay its precision away from 0 and 1: two such matrices share a null space
+        only approximately, and AND and OR would go far wrong if it were taken as exact.
         """
         original = as_matrix(matrix, "a conceptor")
         if original.shape[0] != original.shape[1]:
@@ -164,11 +152,7 @@ class Conceptor:
         return float(self.singular_values.mean())
 
     def phi(self, gamma: float) -> Self:
-        """Adapt the aperture by a factor: ``C (C + γ⁻² (I − C))⁻¹``.
-
-        At γ = 0 only directions fully inside C remain; at γ = ∞ every direction that C keeps at all
-        is fully inside.
-        """
+        """Adapt the aperture by a factor from 0 to ∞: ``C (C + γ⁻² (I − C))⁻¹``."""
         gamma = _as_factor(gamma, "gamma")
         settled = (self.odds == 0) | np.isinf(self.odds)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -191,10 +175,7 @@ class Conceptor:
         return type(self)(np.where(settled, self.odds, odds), self.vectors)
 
     def similarity(self, other: Conceptor) -> float:
-        """Return ``tr(CB) / (‖C‖_F ‖B‖_F)``: 1 for multiples of each other, 0 for disjoint.
-
-        The zero conceptor is similar to nothing (0).
-        """
+        """Return ``tr(CB) / (‖C‖_F ‖B‖_F)``: 1 for multiples of each other, 0 for disjoint."""
         self._check_same_dimension(other)
         s, t = self.singular_values, other.singular_values
         norms = float(np.linalg.norm(s) * np.linalg.norm(t))
@@ -202,23 +183,9 @@ class Conceptor:
         return float(s @ overlap @ t) / norms if norms else 0.0
 
     def evidence(self, X: npt.ArrayLike) -> Float64:
-        """Return ``xᵀCx / xᵀx`` for each row x of `X`, from 0 (outside C) to 1 (inside).
-
-        A vector of zeros gives no evidence (0).
-        """
-        vectors = as_matrix(X)
-        if vectors.shape[1] != self.dimension:
-            raise InvalidInputError(
-                f"this conceptor is for {self.dimension}-dimensional vectors; X has "
-                f"{vectors.shape[1]} columns"
-            )
-        evidence = np.zeros(len(vectors))
-        for part in block_slices(*vectors.shape):
-            # Unit rows, because the squares of very large or small numbers overflow or vanish.
-            energy = (unit_rows(vectors[part]) @ self.vectors) ** 2
-            total = energy.sum(axis=1)
-            np.divide(energy @ self.singular_values, total, out=evidence[part], where=total > 0)
-        return evidence
+        """Return ``xᵀCx / xᵀx`` of each row of `X`, from 0 (outside C, or zero) to 1 (inside)."""
+        # Unit rows, because the squares of very large or small numbers overflow or vanish.
+        return np.asarray((unit_rows(X) @ self.vectors) ** 2 @ self.singular_values)
 
     def __call__(self, X: npt.ArrayLike) -> Array:
         """Return ``C x`` for each row x of `X`, or for a single vector: its part inside C."""
@@ -274,11 +241,6 @@ class Conceptor:
             return NotImplemented
         self._check_same_dimension(other)
         return bool(np.linalg.eigvalsh(other.matrix - self.matrix)[0] >= -ORDER_TOLERANCE)
-
-    def __ge__(self, other: Conceptor) -> bool:
-        if not isinstance(other, Conceptor):
-            return NotImplemented
-        return other <= self
 
     def __eq__(self, other: object) -> bool:
         """Return whether the matrices are equal up to rounding, whatever the apertures are."""

@@ -1,7 +1,5 @@
-"""Gates: from eigenvalues to the coefficient of each direction.
+"""Gates: the ``g`` of ``y = U diag(g(λ)) Uᵀ (x − m)``, with its parameters.
 
-Every post-processor here is ``y = U diag(g(λ)) Uᵀ (x − m)``; this module holds the ``g``: as
-functions, and as classes that hold the parameters of a method (`conceptor.methods`).
 Eigenvalues come in descending order, none negative, zeros exact (see `Spectrum`).
 """
 
@@ -13,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from conceptor.algebra.aperture import leading_aperture, scale_free_aperture
 from conceptor.base.arrays import Float64
 from conceptor.base.errors import InvalidInputError
 
@@ -34,6 +31,27 @@ def negated_conceptor(values: Float64, aperture: float, power: float = 1.0) -> F
     return np.asarray((1.0 + conceptor_odds(values, aperture)) ** -power)
 
 
+def leading_aperture(values: Float64, kept: float) -> float:
+    """Return the aperture that keeps the share `kept` of the strongest direction."""
+    if not 0 < kept < 1:
+        raise InvalidInputError(f"the share to keep must be between 0 and 1; it is {kept}")
+    largest = values.max(initial=0.0)
+    return float(np.sqrt(1 / kept - 1) / np.sqrt(largest)) if largest > 0 else 0.0
+
+
+def scale_free_aperture(values: Float64) -> float:
+    """Return the α at which a direction of mean strength λ has odds ``α² λ = 1``.
+
+    Only directions in use count; without any variance it is 0.
+    """
+    used = values[values > 0]
+    if not len(used):
+        return 0.0
+    # Step by step, so that nothing overflows or underflows.
+    largest = used.max()
+    return float(1 / np.sqrt((used / largest).mean()) / np.sqrt(largest))
+
+
 def drop_leading(values: Float64, directions: int) -> Float64:
     """Return 0 for the first `directions` eigenvalues and 1 for the rest."""
     _check_directions(directions, len(values), len(values))
@@ -42,16 +60,10 @@ def drop_leading(values: Float64, directions: int) -> Float64:
 
 @dataclass(frozen=True)
 class Gate:
-    """1 for every direction; the base of the other gates, which have parameters.
-
-    Invalid parameters raise `InvalidInputError` when the gate is made.
-    """
+    """1 for every direction; the base of the other gates."""
 
     def coefficients(self, values: Float64, size: int) -> Float64:
-        """Return how much of each direction is kept, for eigenvalues in descending order.
-
-        `size` is the dimension of the result.
-        """
+        """Return how much of each direction is kept; `size` is the dimension of the result."""
         return np.ones_like(values)
 
     def components(self, n: int) -> int | None:
@@ -65,10 +77,9 @@ class Gate:
 
 @dataclass(frozen=True)
 class Negation(Gate):
-    """``(α⁻² / (λ + α⁻²))^power``: turns strong directions down.
+    """``(α⁻² / (λ + α⁻²))^power``; `auto` is `scale_free_aperture`.
 
-    `auto` is the α at which a direction of mean strength λ has odds ``α² λ = 1``. With power 1
-    directions far above that end up below the others; with ½ all of them end up level.
+    With power 1 the strongest directions end up below the others; with ½ they end up level.
     """
 
     aperture: float | Literal["auto"] = "auto"
@@ -127,9 +138,8 @@ class DropAll(Gate):
 class DropLeading(Gate):
     """0 for the leading directions, 1 for the rest.
 
-    By default one for every hundred dimensions, and at least two. This is Mu & Viswanath's rule of
-    thumb, and they drop two from GloVe. For 300-dimensional word2vec and GloVe the conceptor
-    negation paper uses the same numbers.
+    By default one for every hundred dimensions, and at least two: Mu & Viswanath's rule of thumb,
+    and the numbers of the conceptor negation paper.
     """
 
     n_directions: int | None = None
@@ -146,10 +156,7 @@ class DropLeading(Gate):
 
 @dataclass(frozen=True)
 class LevelLeading(DropLeading):
-    """``λ_{d+1} / λ_i`` for the leading directions, 1 for the rest.
-
-    By default eleven, as in the authors' script.
-    """
+    """``λ_{d+1} / λ_i`` for the d leading directions, by default the authors' 11; else 1."""
 
     def coefficients(self, values: Float64, size: int) -> Float64:
         most = len(values) - 1
@@ -165,8 +172,7 @@ class LevelLeading(DropLeading):
 class HalfSize(DropLeading):
     """All-but-the-top, PCA to k of n dimensions, all-but-the-top, which share their eigenvectors.
 
-    It drops the leading d directions, d of the directions that PCA keeps, and all that PCA drops.
-    By default d is the authors' 7 for each 300 dimensions, and k is half of n.
+    By default it drops the authors' 7 directions per 300 dimensions each time; k is half of n.
     """
 
     def components(self, n: int) -> int:

@@ -22,24 +22,11 @@ def fit_itq(
 ) -> AffineMap:
     """Return ``y = (x − mean) P R``: the principal axes P, rotated by an R learned for sign bits.
 
-    ``minimize ‖sign(V R) − V R‖²`` over orthogonal R, for ``V = (X − mean) P``. It alternates
-    between the best signs for a rotation and the best rotation for the signs (orthogonal
-    Procrustes), so no step makes the loss worse. It starts from a random rotation. The map composes
-    with another (``gentle @ itq``), and is saved, applied and exported like any map.
+    ``minimize ‖sign(V R) − V R‖²`` over orthogonal R, for ``V = (X − mean) P``: from a random
+    rotation it alternates between the best signs for a rotation and the best rotation for the signs
+    (orthogonal Procrustes), so no step makes the loss worse. A step costs ``O(n · n_bits²)``. More
+    than 16,384 rows are sampled; `n_bits` leading principal directions are kept, by default all.
 
-    Parameters
-    ----------
-    rows : array-like of shape (n, dimension)
-        More rows than bits; more than 16,384 rows are sampled.
-    n_bits : int, optional
-        How many leading principal directions to keep; by default all.
-    n_iterations : int
-        How many steps; each costs ``O(n · n_bits²)``.
-    seed : int
-        Seed for the sample of rows and the initial rotation.
-
-    Notes
-    -----
     The map's provenance has the loss of the signs at the best scale, as a share of the variance:
     ``1 − (Σ|y|)² / (n_rows · n_bits · Σ y²)`` over all numbers y.
 
@@ -56,9 +43,7 @@ def fit_itq(
     if bits > dimension:
         raise InvalidInputError(f"n_bits is {bits}, but the rows have {dimension} dimensions")
     if count <= bits:
-        raise InvalidInputError(
-            f"{bits} bits need more than {bits} rows to learn from, but there are {count}"
-        )
+        raise InvalidInputError(f"{bits} bits need more than {bits} rows; there are {count}")
     rng = np.random.default_rng(seed)
     if count > MOST_ROWS:
         vectors = vectors[rng.permutation(count)[:MOST_ROWS]]

@@ -18,7 +18,8 @@ from conceptor.base.arrays import (
 )
 from conceptor.base.errors import InvalidInputError
 
-# The squares of many such weights still have a finite sum.
+# The squares of many such weights still have a finite sum; if all are smaller than the inverse,
+# their squares may be zero.
 _LARGEST_WEIGHT = 1e100
 
 
@@ -26,40 +27,21 @@ _LARGEST_WEIGHT = 1e100
 class Moments:
     """Weight, mean and centered scatter of a set of vectors, in float64.
 
-    `Moments.from_vectors(X, weights)` computes them. `a + b` is the moments of both sets together,
-    exactly and in any order (up to rounding), and `sum(...)` works. The scatter is kept about the
-    mean, not about the origin. That is safe for data far from the origin, where
-    ``E[xxᵀ] − mean meanᵀ`` cancels catastrophically.
+    `a + b` is the moments of both sets together, exactly and in any order (up to rounding), and
+    `sum(...)` works. The scatter is kept about the mean, not about the origin. That is safe for
+    data far from the origin, where ``E[xxᵀ] − mean meanᵀ`` cancels catastrophically.
 
-    Attributes
-    ----------
-    weight : float
-        Sum of the weights, ``Σ w``.
-    mean : ndarray of shape (n,)
-        ``Σ w x / Σ w``.
-    scatter : ndarray of shape (n, n)
-        ``Σ w (x − mean)(x − mean)ᵀ``.
-    count : int
-        Number of vectors with a weight above zero.
-    squared_weight : float
-        Sum of the squared weights, ``Σ w²``; see `effective_count`.
-    unit : bool
-        Whether the vectors were brought to length 1 first.
-
-    Notes
-    -----
-    A set of k vectors costs k n² multiply-adds in BLAS products (symmetric ones, so half of that),
-    and each is read from memory once. Only a cache-sized block is ever held in float64, and blocks
-    are merged by the update of Chan, Golub & LeVeque (1983). Lengths and weights are one factor per
+    k vectors cost k n² multiply-adds in BLAS products (symmetric ones, so half of that), and each
+    is read from memory once. Only a cache-sized block is ever held in float64, and blocks are
+    merged by the update of Chan, Golub & LeVeque (1983). Lengths and weights are one factor per
     row, so bringing vectors to length 1 costs nothing extra.
     """
 
-    weight: float
-    mean: Float64
-    scatter: Float64
-    count: int
-    squared_weight: float
-    unit: bool = False
+    weight: float  # ``Σ w``
+    mean: Float64  # ``Σ w x / Σ w``
+    scatter: Float64  # ``Σ w (x − mean)(x − mean)ᵀ``
+    count: int  # of vectors with a weight above zero
+    unit: bool = False  # whether the vectors were brought to length 1 first
     # Make NumPy leave the operators to this class, not apply them to each element.
     __array_ufunc__: ClassVar[None] = None
 
@@ -73,20 +55,9 @@ class Moments:
     ) -> Self:
         """Return the moments of the rows of `X`, each counting once or by its weight.
 
-        Parameters
-        ----------
-        X : array-like of shape (k, n)
-            Any real type; a memory map is read block by block.
-        weights : array-like of shape (k,), optional
-            Non-negative; only ratios matter, except for `weight` and `gram`.
-        unit : bool
-            Bring every row to length 1 first, so that long vectors do not count more.
-
-        Raises
-        ------
-        InvalidInputError
-            For an empty or non-numeric `X`, NaN or infinity, or a weight that is negative, not
-            finite or missing.
+        `X` may be a memory map, which is read block by block. Weights are non-negative; only their
+        ratios matter, except for `weight` and `gram`. `unit` brings every row to length 1 first, so
+        that long vectors do not count more.
         """
         matrix = as_matrix(X)
         check_square_fits(matrix.shape[1])
@@ -96,11 +67,16 @@ class Moments:
                 f"weights must be one number for each of the {len(matrix)} vectors; their shape is "
                 f"{each.shape}"
             )
-        if each is not None and not ((each >= 0) & (each <= _LARGEST_WEIGHT)).all():
-            bad = int(np.argmin((each >= 0) & (each <= _LARGEST_WEIGHT)))
+        is_good = True if each is None else (each >= 0) & (each <= _LARGEST_WEIGHT)
+        if each is not None and not np.all(is_good):
+            bad = int(np.argmin(is_good))
             raise InvalidInputError(
                 f"weights must be between 0 and {_LARGEST_WEIGHT:g} (only ratios matter); weight "
                 f"{bad} is {each[bad]}"
+            )
+        if each is not None and 0 < each.max() < 1 / _LARGEST_WEIGHT:
+            raise InvalidInputError(
+                f"all weights are below {1 / _LARGEST_WEIGHT:g}; scale them up (only ratios matter)"
             )
         total: Self | None = None
         with np.errstate(invalid="ignore", over="ignore"):
@@ -109,7 +85,15 @@ class Moments:
                 total = more if total is None else total + more
         assert total is not None  # `as_matrix` refuses a matrix without rows
         if not (np.isfinite(total.scatter).all() and np.isfinite(total.mean).all()):
-            raise _explain_non_finite(matrix)
+            for row, column in np.argwhere(~np.isfinite(matrix))[:1].tolist():
+                raise InvalidInputError(
+                    f"X contains NaN or infinity: row {row}, column {column} is "
+                    f"{matrix[row, column]}; remove or repair such vectors first"
+                )
+            raise InvalidInputError(
+                "X contains values so large that their squares overflow, or so small that their "
+                "lengths are 0; scale the vectors first"
+            )
         return total
 
     @classmethod
@@ -140,18 +124,12 @@ class Moments:
             mean = mean + sums / (weight or 1.0)
         root = sums / np.sqrt(weight) if weight else sums  # zero, or NaN where there is one
         count = rows if weights is None else int(np.count_nonzero(weights))
-        squared = float(rows if weights is None else weights @ weights)
-        return cls(weight, mean, scatter - np.outer(root, root), count, squared, unit)
+        return cls(weight, mean, scatter - np.outer(root, root), count, unit)
 
     @property
     def dimension(self) -> int:
         """Number of components of each vector, n."""
         return len(self.mean)
-
-    @property
-    def effective_count(self) -> float:
-        """``(Σ w)² / Σ w²``: the equivalent number of equally weighted vectors (Kish 1965)."""
-        return self.weight**2 / self.squared_weight if self.squared_weight else 0.0
 
     @property
     def covariance(self) -> Float64:
@@ -199,14 +177,8 @@ class Moments:
         scatter = self.scatter + other.scatter
         root = np.sqrt(self.weight * share) * step
         scatter += np.outer(root, root)
-        return type(self)(
-            weight,
-            self.mean + share * step,
-            scatter,
-            self.count + other.count,
-            self.squared_weight + other.squared_weight,
-            self.unit,
-        )
+        count = self.count + other.count
+        return type(self)(weight, self.mean + share * step, scatter, count, self.unit)
 
     def __radd__(self, other: object) -> Self:
         # The 0 that sum() starts with.
@@ -215,17 +187,3 @@ class Moments:
     def __repr__(self) -> str:
         size = f"count={self.count:,}, dimension={self.dimension}"
         return f"Moments({size}, weight={self.weight:.6g})"
-
-
-def _explain_non_finite(matrix: Array) -> InvalidInputError:
-    for part in block_slices(*matrix.shape):
-        bad = ~np.isfinite(matrix[part])
-        if bad.any():
-            row, column = (int(i) for i in np.argwhere(bad)[0])
-            return InvalidInputError(
-                f"X contains NaN or infinity: row {part.start + row}, column {column} is "
-                f"{matrix[part][row, column]}; remove or repair such vectors first"
-            )
-    return InvalidInputError(
-        "X contains values so large that their squares overflow; scale the vectors down first"
-    )

@@ -17,6 +17,7 @@ from conceptor.base.files import replace_atomically
 MAP_FORMAT = "conceptor.AffineMap/1"
 
 Read = TypeVar("Read")
+_WRONG = (AttributeError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError)
 
 
 def save_tensors(
@@ -39,34 +40,19 @@ def load_tensors(
     """Return the result of `parse` for the arrays and texts of a file; `what` is for errors."""
     from safetensors import SafetensorError, safe_open
 
-    # The reader's own error for a directory or a missing file does not name it.
-    if Path(path).is_dir():
-        raise InvalidInputError(f"{path} is a directory, not a saved {what}")
-    if not Path(path).exists():
+    if not Path(path).is_file():  # the reader's own error does not name it
         raise InvalidInputError(f"{path}: no such file")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            is_ours = metadata.get("format") in formats
-            names = file.keys() if is_ours else []
-            tensors = {name: file.get_tensor(name) for name in names}
-        if is_ours:
-            return parse(tensors, metadata)
+            if metadata.get("format") not in formats:
+                raise ValueError(f"its format is {metadata.get('format', 'not given')!r}")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return parse(tensors, metadata)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path} is damaged: {error}") from error
-    except (
-        SafetensorError,
-        AttributeError,  # from NumPy, for an unknown type of numbers
-        ArithmeticError,
-        LookupError,
-        TypeError,
-        ValueError,
-        RecursionError,
-    ) as error:
+    # NumPy raises an AttributeError for an unknown type of numbers.
+    except (SafetensorError, *_WRONG) as error:
         raise InvalidInputError(
             f"{path} is not a saved {what}, or is truncated ({error}); save it again"
         ) from error
-    raise InvalidInputError(
-        f"{path} is a safetensors file but not a {what} saved by this library "
-        f"(its format is {metadata.get('format', 'not given')!r})"
-    )

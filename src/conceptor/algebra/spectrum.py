@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from conceptor.base.arrays import Float64
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.threads import interruptible
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +37,7 @@ class Spectrum:
             raise InvalidInputError(f"a moment must be square; its shape is {symmetric.shape}")
         if not np.isfinite(symmetric).all():
             raise InvalidInputError("a moment must not contain NaN or infinity")
-        values, vectors = np.linalg.eigh(symmetric)
+        values, vectors = interruptible(np.linalg.eigh, symmetric)
         values, vectors = values[::-1], vectors[:, ::-1]
         largest = max(abs(values[0]), abs(values[-1]))
         noise = largest * len(values) * np.finfo(np.float64).eps
@@ -61,11 +62,19 @@ class Spectrum:
         return symmetric_part((self.vectors * coefficients) @ self.vectors.T)
 
     def __repr__(self) -> str:
-        shares = self.values[:5] / (self.values.sum() or 1.0)
-        leading = " ".join(f"{share:.1%}" for share in shares)
-        return f"Spectrum(dimension={len(self.values)}, rank={self.rank}, leading={leading})"
+        return f"Spectrum(dimension={len(self.values)}, rank={self.rank})"
 
 
 def symmetric_part(matrix: Float64) -> Float64:
     """Return the symmetric part; rounding makes floating-point products asymmetric."""
     return (matrix + matrix.T) / 2
+
+
+def isotropy(moment: Float64) -> float:
+    """Return the participation ratio ``(Σ λ)² / (n Σ λ²)``, between 1/n and 1; 0 without variance.
+
+    Takes eigenvalues λ or a symmetric matrix, which is not decomposed.
+    """
+    scaled = moment / (np.abs(moment).max(initial=0.0) or 1.0)
+    total = np.trace(scaled) if scaled.ndim == 2 else scaled.sum()
+    return float(total**2 / (np.vdot(scaled, scaled) or 1.0) / len(scaled))

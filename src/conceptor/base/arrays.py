@@ -15,12 +15,9 @@ from conceptor.base.threads import memory_bytes
 Array = np.ndarray[Any, np.dtype[Any]]
 Float64 = np.ndarray[Any, np.dtype[np.float64]]
 
-# Converting, centering and multiplying a block of this many bytes costs one trip to main memory.
-_BLOCK_BYTES = 8 << 20
-# Moments, eigenvectors, the map and the addend of the moments are in memory at the same time.
-_SQUARES = 4
-# With fewer rows, the n x n work after each block would cost more than the block's own product.
-_BLOCK_ROWS = 1024
+_BLOCK_BYTES = 8 << 20  # of a block that stays in the cache
+_SQUARES = 4  # moments, eigenvectors, the map and an addend are in memory at the same time
+_BLOCK_ROWS = 1024  # fewer would cost less than the n x n work after each block
 # By the size of a number in bytes: squares of lengths between this and its inverse are exact.
 _SMALL_SQUARES = {4: 1e-25, 8: 1e-280}
 # A generous bound for a sum of up to 2²⁰ products; float32 resolves directions 1e-8 apart.
@@ -28,13 +25,13 @@ _ROUNDING = 1e-12
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X", *, empty: bool = False) -> Array:
-    """Return `X` as a 2-D array of real numbers, without a copy if it already is one.
-
-    `empty` allows zero rows.
-    """
+    """Return `X` as a 2-D array of real numbers; `empty` allows zero rows."""
     if hasattr(X, "index_to_key"):
         raise InvalidInputError(f"{name} is gensim KeyedVectors; use kv.vectors")
-    matrix = np.asarray(X)
+    try:
+        matrix = np.asarray(X)
+    except ValueError:
+        raise InvalidInputError(f"{name} must have rows of the same length") from None
     if matrix.ndim != 2:
         raise InvalidInputError(
             f"{name} must be a matrix with one vector per row; it has {matrix.ndim} dimension(s), "
@@ -58,20 +55,14 @@ def check_square_fits(n: int) -> None:
 
 
 def result_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type in which vectors of `dtype` are processed and returned.
-
-    float32 and float64 stay as they are. float16 is a storage format, too coarse to compute in:
-    it becomes float32. Integers, booleans and extended precision become float64.
-    """
-    if dtype in (np.float32, np.float16):
-        return np.dtype(np.float32)
-    return np.dtype(np.float64)
+    """Return the type of results: float32 for float32 and float16, else float64."""
+    return np.dtype(np.float32 if dtype in (np.float32, np.float16) else np.float64)
 
 
 def row_lengths(X: Array) -> Array:
     """Return the length of each row, or 1 for a row of zeros, so that rows can be divided by it.
 
-    The type is that of `result_dtype`. Rows whose squares overflow or underflow are scaled first.
+    Rows whose squares overflow or underflow are scaled first.
     """
     rows = X.astype(result_dtype(X.dtype), copy=False)
     small = _SMALL_SQUARES[rows.dtype.itemsize]
@@ -105,8 +96,7 @@ def unit_rows32(X: npt.ArrayLike) -> np.ndarray[Any, np.dtype[np.float32]]:
 def cosines(left: Array, right: Array) -> Float64:
     """Return the cosine of each row of `left` with the same row of `right`, 0 for a zero row.
 
-    It is exactly 1 or -1 for parallel rows; otherwise rounding would rank words that have the same
-    direction.
+    It is exactly 1 or -1 for parallel rows, so that rounding does not rank them.
     """
     units = [unit_rows(np.asarray(each, dtype=np.float64)) for each in (left, right)]
     products = np.asarray(np.einsum("ij,ij->i", *units), dtype=np.float64)

@@ -11,6 +11,11 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u206
 # The password in an address; a path has one slash where the address had two.
 _PASSWORD = re.compile(r"(\w:/{1,2}[^/\s:@]*):.*@")
 
+# A release of PyTorch with a plain CPU build, and the extras that bring PyTorch. An open range
+# would install gigabytes of CUDA libraries.
+PLAIN_TORCH = "torch==2.13.0"
+_WITH_TORCH = ("dialogue", "sentence-transformers", "static", "torch")
+
 
 def printable(text: str) -> str:
     """Escape control characters: names and words from files must not control a terminal."""
@@ -47,7 +52,8 @@ class MissingExtraError(ConceptorError, ImportError):
     """An optional dependency is not installed (exit code 1)."""
 
     def __init__(self, purpose: str, extra: str) -> None:
+        torch = f" {PLAIN_TORCH}" if extra in _WITH_TORCH else ""
         super().__init__(
             f"{purpose} needs an optional dependency; install it with: "
-            f"pip install 'conceptor[{extra}]'"
+            f"pip install 'conceptor[{extra}]'{torch}"
         )

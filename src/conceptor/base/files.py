@@ -15,16 +15,14 @@ from typing import Any
 from conceptor.base.errors import InvalidInputError
 
 
-def read_lines(path: str | os.PathLike[str], content: str, missing: str) -> list[tuple[int, str]]:
+def read_lines(path: str | os.PathLike[str], missing: str = "") -> list[tuple[int, str]]:
     """Return the non-blank lines of a UTF-8 file, stripped and numbered.
 
-    Error messages name the `content` of the file, and add `missing` after "no such file".
+    The error for a missing file adds `missing` after "no such file".
     """
-    if Path(path).is_dir():
-        raise InvalidInputError(f"{path}: is a directory, not a file of {content}")
     try:
         text = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         raise InvalidInputError(f"{path}: no such file {missing}") from None
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
@@ -69,6 +67,17 @@ def check_writable(
         raise InvalidInputError(f"{path}: is the input; write to another file")
 
 
+def check_new_folder(target: str | os.PathLike[str]) -> Path:
+    """Return the resolved path of a new folder; raise if anything is there already."""
+    check_no_loop(Path(target))
+    path = Path(target).resolve()
+    if path.exists():
+        raise InvalidInputError(f"{target}: exists; remove it, or name another folder")
+    if not path.parent.is_dir():
+        raise InvalidInputError(f"{target}: the directory {path.parent} does not exist")
+    return path
+
+
 def check_no_loop(path: Path) -> None:
     """Raise if symbolic links form a loop."""
     try:
@@ -90,9 +99,8 @@ def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `target`; rename it onto `target` once the block succeeds.
 
     The bytes reach the disk before the new name does, so neither an exception, a killed process
-    nor a power cut leaves half a file under the target's name. An existing file stays until then,
-    and its permissions are kept; a new file follows the umask. Links are followed. Errors of the
-    system, such as a full disk, name the target.
+    nor a power cut leaves half a file. Permissions of an existing file are kept, and links are
+    followed. Errors of the system, such as a full disk, name the target.
     """
     check_writable(target)
     target = Path(target).resolve()
@@ -111,46 +119,20 @@ def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def replace_folder_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield an empty folder beside `target`; it gets that name once the block succeeds.
-
-    An existing folder stays until then: the two swap names in one step, and the old one is
-    removed. Where the file system cannot swap names, the old folder is renamed first; a process
-    killed between the two renames leaves it as a hidden `.old`. `check_folder` comes before.
-    """
-    named, target = target, Path(target).resolve()
-    mark = f"{hidden_name(target.name)}{os.urandom(4).hex()}"
-    beside, old = target.with_name(f"{mark}.partial"), target.with_name(f"{mark}.old")
+def make_folder_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield an empty folder beside `target`; it gets that name once the block succeeds."""
+    path = check_new_folder(target)
+    beside = path.with_name(f"{hidden_name(path.name)}{os.urandom(4).hex()}.partial")
     try:
-        with name_in_errors(named):
+        with name_in_errors(target):
             beside.mkdir()
-            if target.exists():
-                beside.chmod(stat.S_IMODE(target.stat().st_mode) | stat.S_IRWXU)
             yield beside
             for each in (*beside.rglob("*"), beside):
                 _sync(each)
-            if target.exists() and not exchange(beside, target):
-                target.rename(old)
-            if not target.exists():
-                beside.rename(target)
-            _sync(target.parent)
+            beside.rename(path)
+            _sync(path.parent)
     finally:
-        if old.exists() and not target.exists():
-            old.rename(target)
-        for rest in (beside, old):
-            shutil.rmtree(rest, ignore_errors=True)
-
-
-def exchange(one: Path, other: Path) -> bool:
-    """Swap the names of two folders in one step; return whether that was possible here."""
-    import ctypes
-
-    try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2  # Linux
-    except (AttributeError, OSError, TypeError):
-        return False
-    here, swap = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), swap) == 0)
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 @contextmanager

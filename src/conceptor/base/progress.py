@@ -1,22 +1,13 @@
-"""Progress bars on a terminal; for long work also log lines, one per minute."""
+"""Progress bars on a terminal."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
-# Seconds between two log lines.
-_PAUSE = 60.0
-
-
-class Progress(Protocol):
-    """Called now and then to report how far a pass has got."""
-
-    def __call__(self, label: str, fraction: float | None, words: int) -> None:
-        """Take the name of the pass, the fraction done if known, and the words so far."""
+# Called now and then with the name of a pass, the fraction done if known, and the words so far.
+Progress = Callable[[str, float | None, int], None]
 
 
 def silent(label: str, fraction: float | None, words: int) -> None:
@@ -52,24 +43,3 @@ def on_terminal(unit: str = "words") -> Iterator[Progress]:
 
     with bars:
         yield report
-
-
-@contextmanager
-def on_terminal_or_log() -> Iterator[Progress]:
-    """Show bars on a terminal; write a line per minute if standard error goes to a log."""
-    with on_terminal() as progress:
-        yield log_progress(time.monotonic) if progress is silent else progress
-
-
-def log_progress(clock: Callable[[], float]) -> Progress:
-    """Return a progress that writes a line to standard error each minute."""
-    last = clock()
-
-    def report(label: str, fraction: float | None, words: int) -> None:
-        nonlocal last
-        if clock() - last >= _PAUSE:
-            last = clock()
-            share = "" if fraction is None else f" {fraction:.0%},"
-            print(f"conceptor: {label}:{share} {words:,} so far", file=sys.stderr, flush=True)
-
-    return report

@@ -1,7 +1,4 @@
-"""Process several blocks at once: results in order, only a few blocks in memory.
-
-Also the limits of this machine, and one BLAS thread for each of our threads.
-"""
+"""Process several blocks at once, in order; limits of this machine and of threads of BLAS."""
 
 from __future__ import annotations
 
@@ -46,8 +43,7 @@ _blas_limit: Any = None
 def one_blas_thread() -> Iterator[None]:
     """Let BLAS use one thread, in all threads of this process, until the last block is left.
 
-    `threadpool_limits` restores the number it found. If two threads overlap, the second finds the
-    limit of the first, restores that, and the number stays at one.
+    Of overlapping `threadpool_limits`, the second would restore the limit of the first.
     """
     global _blas_limit, _blas_users
     from threadpoolctl import threadpool_limits
@@ -76,13 +72,28 @@ def release_blas() -> None:
         release()
 
 
-def ordered_map(
-    function: Callable[[Item], Result], items: Iterable[Item], threads: int, ahead: int = 1
-) -> Generator[Result, Any, None]:
-    """Yield `function(item)` in order, computed by `threads` threads that work a little ahead.
+def interruptible(function: Callable[..., Result], *arguments: Any) -> Result:  # noqa: ANN401
+    """Call a function in another thread, so that Ctrl-C need not wait for its end."""
+    future: Future[Result] = Future()
 
-    At most `threads + ahead` items are in flight. The first exception stops everything.
+    def run() -> None:
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future.result()
+
+
+def ordered_map(
+    function: Callable[[Item], Result], items: Iterable[Item], ahead: int = 1
+) -> Generator[Result, Any, None]:
+    """Yield `function(item)` in order, computed by one thread for each processor.
+
+    At most `ahead` more items than that are in flight. The first exception stops everything.
     """
+    threads = processors()
     with ThreadPoolExecutor(max_workers=threads) as pool:
         waiting: deque[Future[Result]] = deque()
         try:
@@ -92,25 +103,6 @@ def ordered_map(
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
-def read_ahead(items: Iterable[Item], most: int = 2) -> Generator[Item, Any, None]:
-    """Yield the same items, produced by a thread that works at most this many items ahead."""
-    iterator = iter(items)
-    end = object()
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        waiting: deque[Future[Any]] = deque()
-        try:
-            while True:
-                while len(waiting) < most:
-                    waiting.append(pool.submit(next, iterator, end))
-                item = waiting.popleft().result()
-                if item is end:
-                    return
-                yield item
         finally:
             for future in waiting:
                 future.cancel()

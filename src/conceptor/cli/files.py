@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument
 
-from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
-from conceptor.cli.output import check_outputs, file_target, note, print_summary, warn
+from conceptor.cli.output import check_stream, note, say, warn, write_json
 
 if TYPE_CHECKING:
     from conceptor.postprocessing import Report
+
+_MAP = Argument(metavar="MAP", help="File to save the map to.")
+_SAVED_MAP = Argument(metavar="MAP", help="Map saved by fit or --save-map.")
+_MEMORY = opt.more(
+    metavar="SIZE",
+    help="Keep vectors between passes up to this size, e.g. 100MB or 8GB; for shards, the limit of "
+    "each process.  [default: a quarter of the machine's memory]",
+)
+_SCHEDULER = opt.more(metavar="ADDRESS", help="Run on this Dask cluster, such as tcp://HOST:8786.")
+_WORKERS = opt.more(min=1, metavar="N", help="Processes for shards.  [default: one per processor]")
 
 
 @app.command()
@@ -22,167 +32,122 @@ def postprocess(
     source: opt.In,
     target: opt.Out,
     method: opt.OneMethod = None,
-    aperture: opt.Aperture = None,
     dimensions: opt.Dimensions = None,
-    paper: opt.Paper = False,
-    purpose: opt.Purpose = None,
     weights: opt.Weights = None,
     vocabulary: opt.Vocabulary = None,
-    function_words: opt.FunctionWords = None,
     save_map: opt.SaveMap = None,
-    memory: opt.Memory = None,
+    memory: Annotated[str | None, _MEMORY] = None,
     format: opt.Format = None,
     dtype: opt.Dtype = None,
     force: opt.Force = False,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
+    on_error: opt.OnError = "raise",
     column: opt.Column = None,
     rows: opt.Rows = None,
     replace_spaces: opt.ReplaceSpaces = None,
-    scheduler: Annotated[
-        str | None,
-        Option(metavar="ADDRESS", help="Run on this Dask cluster, such as tcp://HOST:8786."),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        Option(
-            min=1,
-            help="Process shards in this many local processes; --memory then limits each of "
-            "them.  \\[default: one per processor]",
-        ),
-    ] = None,
+    scheduler: Annotated[str | None, _SCHEDULER] = None,
+    workers: Annotated[int | None, _WORKERS] = None,
     as_json: opt.SummaryJson = False,
 ) -> None:
-    """Post-process a vectors file in bounded memory, or shards on a cluster.
+    """Improve a vectors file, or shards on a cluster.
 
-    Formats: word2vec binary and text, GloVe, fastText .vec and .bin, .npy, .safetensors, .parquet,
-    .feather; text and binary files may be compressed: .gz .bz2 .xz .zst .zip. The format of IN is
+    Formats: word2vec binary and text, GloVe, fastText .vec and .bin, .npy, .parquet, .feather;
+    text and binary files may be compressed: .gz .bz2 .xz .zst. The format of IN is
     detected from its content, the format of OUT from its name. OUT appears only when complete.
     Shards (a directory or a quoted pattern) are written to a directory; repeat an interrupted run
-    to continue it. A spaCy pipeline is also written to a directory; only its vectors change.
+    to continue it.
 
-    [bold]Examples[/bold]
+    For example:
 
-      conceptor postprocess demo better.bin
+      conceptor postprocess demo paper.txt.gz --method cn-paper
 
-      conceptor postprocess demo paper.txt.gz --paper --save-map map.safetensors
-
-      conceptor postprocess demo averages.npy --for sentences
-
-      conceptor postprocess demo small.safetensors --dimensions 25 --dtype int8
-
-      conceptor postprocess demo my-vectors --format hub     # a folder to upload
+      conceptor postprocess demo small.npy --dimensions 25 --dtype int8
     """
     from conceptor.fit import FitOptions
-    from conceptor.integrations.sources import postprocess_source
+    from conceptor.integrations.sources import is_sharded, postprocess_shards
+    from conceptor.postprocessing import postprocess as run
 
-    _check_stream(target, as_json=as_json)
-    check_outputs([file_target(target), save_map], [weights, vocabulary, function_words])
-    name, parameters = opt.read_method(
-        method,
-        aperture=aperture,
-        dimensions=dimensions,
-        paper=paper,
-        purpose=purpose,
-        weights=weights,
-    )
+    check_stream(target, as_json=as_json)
+    options = FitOptions(weights, vocabulary)
+    parameters: dict[str, Any] = {} if dimensions is None else {"n_components": dimensions}
     with on_terminal() as progress:
-        report = postprocess_source(
-            source,
-            target,
-            name,
-            FitOptions(weights, vocabulary, function_words),
-            save_map=save_map,
-            memory=opt.read_size(memory),
-            format=format,
-            dtype=dtype,
-            force=force,
-            on_error="raise" if on_error is opt.OnErrorChoice.error else "skip",
-            column=column,
-            rows=rows,
-            replace_spaces=replace_spaces,
-            scheduler=scheduler,
-            workers=workers,
-            progress=progress,
-            note=note,
-            caution=lambda doubt: warn([doubt]),
-            **parameters,
-        )
-    print_report(report, as_json=as_json)
+        how: dict[str, Any] = {"save_map": save_map, "force": force, "progress": progress}
+        how["memory"] = None if memory is None else opt.read_size(memory)
+        if is_sharded(source) or scheduler or workers:
+            for_files = {
+                "--format": format is not None,
+                f"--dtype {dtype}": dtype not in (None, "float32"),
+                "--on-error skip": on_error == "skip",
+                "--replace-spaces": replace_spaces is not None,
+            }
+            how |= {"scheduler": scheduler, "workers": workers, "parameters": parameters}
+            how |= {"column": column, "rows": rows, "for_files": for_files, "note": note}
+            report = postprocess_shards(source, target, method, options, **how)
+        else:
+            opened = opt.open_source(
+                source, on_error=on_error, column=column, rows=rows, replace_spaces=replace_spaces
+            )
+            how |= {"format": format, "dtype": dtype, "caution": lambda doubt: warn([doubt])}
+            report = run(opened, target, method, options, **how, **parameters)
+    _print_report(report, target, as_json=as_json)
+    if not as_json and "-" not in (source, target):
+        is_text = report.rows == "texts"
+        command = ["neighbors", target, "1"] if is_text else ["evaluate", source, target]
+        say(f"next: conceptor {shlex.join(command)}")
 
 
 @app.command()
 def fit(
     source: opt.In,
-    target: Annotated[str, Argument(metavar="MAP", help="File to save the map to.")],
+    target: Annotated[str, _MAP],
     method: opt.OneMethod = None,
-    aperture: opt.Aperture = None,
     dimensions: opt.Dimensions = None,
-    paper: opt.Paper = False,
     weights: opt.Weights = None,
     vocabulary: opt.Vocabulary = None,
-    function_words: opt.FunctionWords = None,
     force: opt.Force = False,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
+    on_error: opt.OnError = "raise",
     column: opt.Column = None,
     rows: opt.Rows = None,
     as_json: opt.SummaryJson = False,
 ) -> None:
     """Fit a map to a vectors file, to apply it later.
 
-    [bold]Examples[/bold]
+    For example:
 
-      conceptor fit demo cn.safetensors
-
-      conceptor fit demo paper.safetensors --vocabulary top:50000 --aperture 2
+      conceptor fit demo abtt.safetensors --method abtt --vocabulary top:50000
     """
     from conceptor.fit import FitOptions
     from conceptor.postprocessing import fit as run
 
-    check_outputs([target], [weights, vocabulary, function_words])
-    name, parameters = opt.read_method(
-        method, aperture=aperture, dimensions=dimensions, paper=paper, weights=weights
-    )
-    opened = opt.open_source(source, on_error, column, rows)
-    options = FitOptions(weights, vocabulary, function_words)
+    opened = opt.open_source(source, on_error=on_error, column=column, rows=rows)
+    options = FitOptions(weights, vocabulary)
+    parameters = {} if dimensions is None else {"n_components": dimensions}
     with on_terminal() as progress:
-        report = run(opened, target, name, options, force=force, progress=progress, **parameters)
-    print_report(report, as_json=as_json)
+        report = run(opened, target, method, options, force=force, progress=progress, **parameters)
+    _print_report(report, target, as_json=as_json)
 
 
 @app.command()
 def apply(
-    map_: Annotated[str, Argument(metavar="MAP", help="Map saved by fit or --save-map.")],
+    map_file: Annotated[str, _SAVED_MAP],
     source: opt.In,
     target: opt.Out,
     format: opt.Format = None,
     dtype: opt.Dtype = None,
     force: opt.Force = False,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
+    on_error: opt.OnError = "raise",
     column: opt.Column = None,
     replace_spaces: opt.ReplaceSpaces = None,
     as_json: opt.SummaryJson = False,
 ) -> None:
     """Apply a saved map to a vectors file.
 
-    [bold]Examples[/bold]
+    For example:
 
       conceptor fit demo cn.safetensors
 
       conceptor apply cn.safetensors demo better.bin
     """
-    from conceptor.algebra.affine_map import AffineMap
-    from conceptor.postprocessing import convert as run
-
-    _check_stream(target, as_json=as_json)
-    check_outputs([file_target(target)], [map_])
-    loaded = AffineMap.load(map_)
-    # Words and texts are written alike, so the kind of rows does not matter here.
-    opened = opt.open_source(source, on_error, column, replace_spaces=replace_spaces, quiet=True)
-    with on_terminal() as progress:
-        report = run(
-            opened, target, loaded, format=format, dtype=dtype, force=force, progress=progress
-        )
-    print_report(report, as_json=as_json)
+    _write(**locals())
 
 
 @app.command()
@@ -192,53 +157,64 @@ def convert(
     format: opt.Format = None,
     dtype: opt.Dtype = None,
     force: opt.Force = False,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
+    on_error: opt.OnError = "raise",
     column: opt.Column = None,
     replace_spaces: opt.ReplaceSpaces = None,
     as_json: opt.SummaryJson = False,
 ) -> None:
     """Convert a vectors file to another format.
 
-    [bold]Examples[/bold]
+    For example:
 
-      conceptor convert demo glove.txt
-
-      conceptor convert glove.txt glove.bin --replace-spaces _
-
-      conceptor convert glove.bin glove-int8.safetensors --dtype int8
+      conceptor convert demo glove-int8.npy --dtype int8
     """
+    _write(map_file=None, **locals())
+
+
+def _write(
+    source: str,
+    target: str,
+    map_file: str | None,
+    *,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Write vectors, after a map if there is one. Words and texts are written alike."""
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.integrations.sources import open_source
     from conceptor.postprocessing import convert as run
 
-    _check_stream(target, as_json=as_json)
-    opened = opt.open_source(source, on_error, column, replace_spaces=replace_spaces, quiet=True)
+    check_stream(target, as_json=as_json)
+    map_ = None if map_file is None else AffineMap.load(map_file)
+    how = {name: options.pop(name) for name in ("on_error", "column", "replace_spaces")}
     with on_terminal() as progress:
-        report = run(opened, target, format=format, dtype=dtype, force=force, progress=progress)
-    print_report(report, as_json=as_json)
+        report = run(open_source(source, **how), target, map_, **options, progress=progress)
+    _print_report(report, target, as_json=as_json)
 
 
-def _check_stream(target: str, *, as_json: bool) -> None:
-    """Raise if JSON and vectors would be mixed on standard output."""
-    if as_json and target == "-":
-        raise InvalidInputError(
-            "--json and the vectors would both go to standard output; write the vectors to a file"
-        )
-
-
-def print_report(report: Report, *, as_json: bool) -> None:
-    """Print warnings, then a summary."""
+def _print_report(report: Report, target: str, *, as_json: bool) -> None:
+    """Print warnings, then a summary: the file, and how the method was fitted."""
     warn(report.remarks)
-    line = (
-        f"{report.words:,} {report.rows} × {report.dimension} in {report.seconds:.1f} s "
-        f"({report.megabytes_per_second:,.0f} MB/s)"
+    if as_json:
+        write_json(asdict(report))
+        return
+    where = "standard output" if target == "-" else target
+    speed = report.megabytes_per_second  # 0 for vectors that are no file
+    say(
+        f"{where}: {report.words:,} {report.rows} × {report.dimension} in {report.seconds:.1f} s"
+        + (f" ({speed:,.0f} MB/s)" if speed else "")
     )
     if report.fitted_on is not None:
-        is_part = report.estimated_on is not None and report.estimated_on != report.words
+        is_part = report.estimated_on not in (None, report.words)
         number = f"{report.estimated_on:,} {report.rows}: " if is_part else ""
-        line += f"; {report.method} fitted on {number}{report.fitted_on}"
-    if report.variance_removed is not None and report.quota is not None:
-        line += f", {report.variance_removed:.1%} of the variance removed, quota {report.quota:.3f}"
-    if report.aperture is not None:
-        line += f", aperture {report.aperture:.4g}"
-    if report.lengths == "usage":
-        line += ", frequent words made short"
-    print_summary(asdict(report), line, as_json=as_json)
+        say(f"{report.method}, fitted on {number}{report.fitted_on}")
+    removed = report.variance_removed or 0.0
+    effects = {
+        "aperture {:.4g}": report.aperture,
+        "{:.1%} of the variance removed": removed if removed > 5e-4 else None,
+        "quota {:.3f}": report.quota,
+        "frequent words made short": report.lengths if report.lengths == "usage" else None,
+    }
+    shown = [text.format(value) for text, value in effects.items() if value is not None]
+    if shown:
+        say(", ".join(shown))

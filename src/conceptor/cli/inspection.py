@@ -1,7 +1,8 @@
-"""`inspect` and `methods`: look at vectors, and at the methods."""
+"""`inspect`, `methods` and `explore`: look at vectors, and at the methods."""
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import TextWrapper
@@ -13,32 +14,33 @@ from typer import Option
 from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
-from conceptor.cli.output import check_outputs, show_tables, warn, write_json
+from conceptor.cli.output import plan_figure, show_tables, warn, write_json
+
+_PLOT = Option(metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file.")
+_METHODS = Option(
+    metavar="NAME,...",
+    help="Methods on the page.  [default: cn,cn-paper,abtt,pvn,whitening,zipf-whitening; for texts "
+    "gentle,renormalization,abtt,cn,whitening]",
+)
+_PORT = Option(min=0, max=65535, metavar="N", help="Port to use; 0 for a free one.")
+_NO_BROWSER = Option("--no-browser", help="Only print the address; do not open a browser.")
 
 
 @app.command()
 def inspect(
     vectors: opt.Vectors = "demo",
     weights: opt.Weights = None,
-    plot: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."),
-    ] = None,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
+    plot: Annotated[Path | None, _PLOT] = None,
+    as_json: opt.Json = False,
+    on_error: opt.OnError = "raise",
     column: opt.Column = None,
     rows: opt.Rows = None,
-    as_json: opt.Json = False,
 ) -> None:
-    """Show norms, spectrum and isotropy before and after, and whether post-processing helps.
-
-    [bold]Example[/bold]
-
-      conceptor inspect demo
-    """
+    """Show whether post-processing would help, and why."""
     from conceptor.inspection import inspect as run
 
-    check_outputs([], [vectors, weights], plot)
-    source = opt.open_source(vectors, on_error, column, rows, folders=True)
+    plan_figure(plot, [vectors, weights])
+    source = opt.open_source(vectors, on_error=on_error, column=column, rows=rows)
     with on_terminal() as progress:
         inspection = run(source, weights, progress=progress)
     warn(source.findings.lines())
@@ -52,18 +54,13 @@ def inspect(
         f"dimension {inspection.dimension}; {inspection.fitted_on}"
     )
     aperture = f"suggested aperture {inspection.aperture:.4g}, " if inspection.aperture else ""
-    closing = [f"{aperture}quota {inspection.quota:.3f}", inspection.advice]
-    show_tables(inspection.tables(), [title], closing)
+    closing = [f"{aperture}quota {inspection.quota:.3f}"]
+    show_tables(inspection.tables(), [title, inspection.advice], closing)
 
 
 @app.command()
 def methods() -> None:
-    """List all methods with their descriptions and parameters.
-
-    [bold]Example[/bold]
-
-      conceptor methods
-    """
+    """List all methods with descriptions and parameters."""
     from conceptor.methods import METHODS
 
     indent = max(map(len, METHODS)) + 2
@@ -73,3 +70,50 @@ def methods() -> None:
         settings = ", ".join(f"{key}={value}" for key, value in method.parameters.items())
         text = f"fitted on {method.words}; {settings.replace('=None', '')}"
         typer.echo(wrap.fill(" " * indent + text))
+
+
+@app.command()
+def explore(
+    vectors: opt.Vectors = "demo",
+    methods: Annotated[str | None, _METHODS] = None,
+    port: Annotated[int, _PORT] = 0,
+    no_browser: Annotated[bool, _NO_BROWSER] = False,
+    texts: opt.Texts = None,
+    weights: opt.Weights = None,
+    vocabulary: opt.Vocabulary = None,
+    data: opt.Data = None,
+    on_error: opt.OnError = "raise",
+    column: opt.Column = None,
+    rows: opt.Rows = None,
+) -> None:
+    """Look at vectors in a browser, before and after a method.
+
+    The page is for this machine only; to open it from another one, forward its --port with ssh -L.
+    """
+    from conceptor.explore import server
+    from conceptor.fit import FitOptions
+
+    server.require_extra()
+    from conceptor.explore.session import Session
+
+    # Report mistakes in the call before reading the vectors.
+    with server.open_socket(port) as listening:
+        names = None if methods is None else list(opt.read_methods(methods))
+        kind = "texts" if texts is not None else rows
+        settings = {"--column": column, "--rows": kind}
+        flags = ["--on-error", "skip"] if on_error == "skip" else []
+        flags += [word for name, value in settings.items() if value for word in (name, value)]
+        source = opt.open_source(vectors, texts=texts, on_error=on_error, column=column, rows=rows)
+        options = FitOptions(weights, vocabulary, data=data)
+        with on_terminal() as progress:
+            session = Session(source, names, options, flags=flags, progress=progress)
+        warn(source.findings.lines())
+        token = secrets.token_urlsafe(24)
+        address = f"http://{server.HOST}:{listening.getsockname()[1]}/?token={token}"
+
+        def ready() -> None:
+            typer.echo(f"{session.table.name}: {address}  (Ctrl-C to stop)")
+            if not no_browser:
+                typer.launch(address)
+
+        server.serve(server.create_app(session, token), listening, ready)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
+import textwrap
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 from conceptor.base.errors import CONTROL, InvalidInputError, printable
 from conceptor.base.files import check_writable, replace_atomically
@@ -19,7 +19,6 @@ from conceptor.base.files import check_writable, replace_atomically
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rich.console import Console
     from rich.segment import Segment
 
     from conceptor.report.result import Result
@@ -27,137 +26,127 @@ if TYPE_CHECKING:
 
 # The narrowest width of tables in a file or a pipe.
 _NARROWEST = 20
+# The form of a result by the extension of its file.
+_FORMS = {".json": "json", ".csv": "csv", ".html": "html", ".md": "markdown", ".tex": "latex"}
 
 
-def check_outputs(
-    outputs: Iterable[str | Path | None],
-    inputs: Iterable[str | Path | None],
-    figure: Path | None = None,
-) -> None:
-    """Raise, before any work, for outputs that cannot be written or would replace an input.
+def plan_output(
+    path: Path | None, inputs: Iterable[str | Path | None] = (), *, as_json: bool = False
+) -> tuple[str, Path | None]:
+    """Return the form of a result, empty for a plain table, and its file.
 
-    `figure` is another output; its extension must be that of a figure.
+    Raise, before any work, if the file cannot be written or is one of the inputs.
     """
-    read = [file for file in inputs if file is not None]
-    targets: set[Path] = set()
-    for output in (*outputs, figure):
-        if output is None or str(output) == "-":
-            continue
-        check_writable(output, read)
-        if Path(output).resolve() in targets:
-            raise InvalidInputError(f"{output}: would be written twice; name two different files")
-        targets.add(Path(output).resolve())
-    if figure is not None:
+    if path is not None:
+        check_writable(path, [file for file in inputs if file is not None])
+    return "json" if as_json else _FORMS.get(path.suffix.lower(), "") if path else "", path
+
+
+def plan_figure(path: Path | None, inputs: Iterable[str | Path | None] = ()) -> None:
+    """Raise, before any work, if a figure cannot be drawn to this file."""
+    if path is not None:
         from conceptor.report.plots import figure_format
 
-        figure_format(figure)
+        plan_output(path, inputs)
+        figure_format(path)
 
 
-def file_target(target: str) -> str | None:
-    """Return a target unless it is a folder; the source decides whether a folder is allowed."""
-    return None if os.path.isdir(target) else target
+def check_stream(target: str, *, as_json: bool) -> None:
+    """Raise if JSON and vectors would be mixed on standard output."""
+    if as_json and target == "-":
+        raise InvalidInputError(
+            "--json and the vectors would both go to standard output; write the vectors to a file"
+        )
 
 
-def write_json(data: object, output: Path | None = None) -> None:
+def show(result: Result, output: tuple[str, Path | None]) -> None:
+    """Show a result as planned; if it goes to a file, print the file name and the verdict."""
+    form, path = output
+    if form == "json":
+        write_json(result.data, path)
+    elif form:
+        write_output(getattr(result, form)(), path)
+    else:
+        show_tables(result.tables, result.notes, result.closing, path)
+    if path is not None:
+        note(f"wrote {path}{f': {result.verdict}' if result.verdict else ''}")
+
+
+def write_json(data: object, path: Path | None = None) -> None:
     """Write standard JSON, with null for NaN and infinity, to a file or to standard output."""
     from conceptor.base.arrays import jsonable  # imports NumPy, which --help does not need
 
     text = json.dumps(jsonable(data), indent=1, ensure_ascii=False, allow_nan=False)
-    write_output(CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n", output)
+    write_output(CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n", path)
 
 
-def print_summary(data: object, line: str, *, as_json: bool) -> None:
-    """Print the summary of a command: JSON, or a line on standard error."""
-    if as_json:
-        write_json(data)
-    else:
-        typer.echo(printable(line), err=True)
-
-
-def write_output(text: str, output: Path | None) -> None:
+def write_output(text: str, path: Path | None) -> None:
     """Write to a file, or to standard output."""
-    if output is None:
+    if path is None:
         sys.stdout.write(text)
         return
-    with replace_atomically(output) as beside:
+    with replace_atomically(path) as beside:
         beside.write_text(text, encoding="utf-8")
-
-
-def choose_form(**forms: bool) -> str:
-    """Return the requested form of a result: `json`, `csv`, `html`, `markdown`, `latex` or none.
-
-    Raise, before any work, if there is more than one.
-    """
-    chosen = [name for name, is_chosen in forms.items() if is_chosen]
-    if len(chosen) > 1:
-        raise InvalidInputError("more than one output format was requested; choose one")
-    return chosen[0] if chosen else ""
-
-
-def show(result: Result, form: str = "", output: Path | None = None) -> None:
-    """Show a result; if it goes to a file, print the file name and the verdict."""
-    if form == "json":
-        write_json(result.data, output)
-    elif form:
-        write_output(getattr(result, form)(), output)
-    else:
-        show_tables(result.tables, result.notes, result.closing, output)
-    if output is not None:
-        note(f"wrote {output}{f': {result.verdict}' if result.verdict else ''}")
 
 
 def show_tables(
     tables: Sequence[Table],
     notes: Sequence[str] = (),
     closing: Sequence[str] = (),
-    output: Path | None = None,
+    path: Path | None = None,
 ) -> None:
     """Show tables in the terminal, or write them as plain text."""
+    from rich.console import Console
+    from rich.segment import Segment
+
     from conceptor.report.tables import fit_width, rich_table
 
-    stream = None if output is None else io.StringIO()
+    class SafeConsole(Console):
+        """Prints control characters in texts as plain text."""
+
+        def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:  # noqa: ANN401
+            for text, style, control in super().render(*arguments, **options):
+                yield Segment(text if control else printable(text), style, control)
+
+    stream = None if path is None else io.StringIO()
     # Wrap lines only in a terminal, not in a file or a pipe; tables fit 80 columns there.
-    on_screen = output is None and sys.stdout.isatty()
+    on_screen = path is None and sys.stdout.isatty()
     columns = os.environ.get("COLUMNS", "")
     is_number = columns.isascii() and columns.isdigit()
     width = max(_NARROWEST, int(columns)) if is_number else 80
-    console = _safe_console(
-        file=stream, soft_wrap=not on_screen, width=None if on_screen else width
+    console = SafeConsole(
+        highlight=False, file=stream, soft_wrap=not on_screen, width=None if on_screen else width
     )
     width = console.width
     for position, line in enumerate(notes):
-        console.print(line, style="bold" if position == 0 else "dim", markup=False)
+        console.print(line, style="" if position else "bold", markup=False)
     for table in tables:
         for part in fit_width(table, width):
             console.print(rich_table(part), width=width)
     for line in closing:
         console.print(line, markup=False)
     if stream is not None:
-        write_output(stream.getvalue(), output)
+        write_output(stream.getvalue(), path)
 
 
-def _safe_console(**options: Any) -> Console:  # noqa: ANN401
-    """Return a console that prints control characters in texts as plain text."""
-    from rich.console import Console
-    from rich.segment import Segment
-
-    class SafeConsole(Console):
-        def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:  # noqa: ANN401
-            for text, style, control in super().render(*arguments, **options):
-                yield Segment(text if control else printable(text), style, control)
-
-    return SafeConsole(highlight=False, **options)
-
-
-def warn(messages: Iterable[str]) -> None:
-    """Print warnings on standard error."""
-    for message in messages:
-        typer.echo(f"conceptor: warning: {printable(message)}", err=True)
+def say(line: str) -> None:
+    """Print a line on standard error; a terminal gets it wrapped between words."""
+    line = printable(line)
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+    print(line, file=sys.stderr, flush=True)
 
 
 def note(line: str) -> None:
-    """Print a line on standard error."""
-    typer.echo(f"conceptor: {printable(line)}", err=True)
+    """Print a remark on standard error."""
+    say(f"conceptor: {line}")
+
+
+def warn(messages: Iterable[object]) -> None:
+    """Print warnings on standard error."""
+    for message in messages:
+        note(f"warning: {message}")
 
 
 @contextmanager
@@ -166,4 +155,4 @@ def print_warnings(category: type[Warning]) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always", category)
         yield
-    warn(str(each.message) for each in raised if issubclass(each.category, category))
+    warn(each.message for each in raised if issubclass(each.category, category))

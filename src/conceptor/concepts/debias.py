@@ -6,16 +6,18 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from conceptor import __version__
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.conceptors import Conceptor
+from conceptor.algebra.gates import scale_free_aperture
+from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.concepts.expressions import Expression, check_name
-from conceptor.concepts.lists import USAGE, Apertures, learn_concepts
+from conceptor.concepts.lists import USAGE, learn_concepts
 from conceptor.fit import FitOptions
 from conceptor.postprocessing import Report, sum_up
 from conceptor.vectors.files import as_vectors
@@ -36,7 +38,7 @@ def solve_expression(
     concepts: Mapping[str, object],
     expression: str | None = None,
     *,
-    aperture: Apertures = "auto",
+    aperture: float | Literal["auto"] = "auto",
     power: float = 1.0,
     options: FitOptions | None = None,
     progress: Progress = silent,
@@ -47,16 +49,15 @@ def solve_expression(
     ----------
     vectors : path, Vectors, WordVectors, (words, array), ...
     concepts : mapping of names to word lists
-        Each a file, `he,him,his`, `he:she,man:woman`, or a collection of words or pairs; for
-        pairs, the concept describes their differences.
+        Each a file with a word or a pair per line, `he,him,his`, `he:she,man:woman`, or a
+        collection of either; for pairs, the concept describes their differences.
     expression : str
         Over these names and `usage`; by default not any of them.
-    aperture : float, "auto", or mapping of names to these
-        For unit vectors: one for every concept but `usage`, or one per name (else "auto").
+    aperture : float or "auto"
+        For unit vectors, for every concept but `usage`, which has that of `cn`. "auto" keeps half
+        of the mean direction in use, so lists of any length and kind count alike.
     power : float
         The power of the conceptor that is applied; `not usage` with ½ is `cn`.
-    options : FitOptions, optional
-        Usage weights, for `usage`.
     """
     if expression is None and not concepts:
         raise InvalidInputError("no concept and no expression was given")
@@ -64,26 +65,28 @@ def solve_expression(
         expression = f"not ({' or '.join(map(check_name, concepts))})"
     goal = Expression(expression)
     goal.check([*concepts, USAGE])
-    named = dict(aperture) if isinstance(aperture, Mapping) else {}
-    for name in named.keys() - set(goal.names):
-        raise InvalidInputError(
-            f"an aperture was given for {name}, which is not in the expression {goal.text!r}"
-        )
-    learned = learn_concepts(vectors, concepts, goal.names, options, progress=progress)
+    moments, remarks = learn_concepts(vectors, concepts, goal.names, options, progress=progress)
     with one_blas_thread():
-        conceptor = goal(learned.conceptors(aperture))
+        conceptors = {}
+        for name, each in moments.items():
+            spectrum = Spectrum.from_matrix(each.second_moment)
+            own = aperture
+            if own == "auto" or name == USAGE:
+                own = scale_free_aperture(spectrum.values)
+            conceptors[name] = Conceptor.from_spectrum(spectrum, own)
+        conceptor = goal(conceptors)
         if not conceptor.quota > 0:
             raise InvalidInputError(f"the expression {goal.text!r} leaves nothing of the vectors")
         provenance = {
             "method": "debias",
             "expression": goal.text,
-            "concepts": {name: each.count for name, each in learned.moments.items()},
-            "aperture": named or aperture,
+            "concepts": {name: each.count for name, each in moments.items()},
+            "aperture": aperture,
             "power": power,
             "library": f"conceptor {__version__}",
         }
         map_ = AffineMap(conceptor.power(power).matrix, provenance=provenance, unit=True)
-    return Solved(conceptor, map_, learned.remarks)
+    return Solved(conceptor, map_, remarks)
 
 
 def debias(
@@ -92,10 +95,9 @@ def debias(
     concepts: Mapping[str, object],
     expression: str | None = None,
     *,
-    aperture: Apertures = "auto",
+    aperture: float | Literal["auto"] = "auto",
     power: float = 1.0,
     options: FitOptions | None = None,
-    memory: int | None = None,
     save_map: str | os.PathLike[str] | None = None,
     format: str | None = None,
     dtype: str | None = None,
@@ -107,7 +109,7 @@ def debias(
     Parameters are those of `solve_expression` and of `conceptor.postprocess`.
     """
     started = time.perf_counter()
-    opened = keep(as_vectors(source), memory)
+    opened = keep(as_vectors(source))
     planned = plan_target(target, opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
         check_new_file(save_map, opened.files, force=force)

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from functools import reduce
+from operator import and_, or_
 
 from conceptor.algebra.conceptors import Conceptor
 from conceptor.base.errors import InvalidInputError
 
 _NAME = re.compile(r"[^\W\d][\w-]*")
-_TOKEN = re.compile(rf"\s*({_NAME.pattern}|[()~&|¬∧∨])\s*")
+_TOKEN = re.compile(rf"{_NAME.pattern}|\S")
 _WORDS = {"~": "not", "¬": "not", "&": "and", "∧": "and", "|": "or", "∨": "or"}
-# The operators, by how tightly they bind.
-_BINDING = {"or": 1, "and": 2, "not": 3}
+_OPERATORS = ("or", "and", "not")
+_MOST_TOKENS = 500
 
 
 def check_name(name: str) -> str:
     """Return a name that is valid in an expression; raise for any other."""
-    if not _NAME.fullmatch(name) or name.lower() in _BINDING:
+    if not _NAME.fullmatch(name) or name.lower() in _OPERATORS:
         raise InvalidInputError(
             f"{name!r} cannot name a concept: start with a letter, use letters, digits, _ and -, "
-            f"but none of {', '.join(_BINDING)}"
+            f"but none of {', '.join(_OPERATORS)}"
         )
     return name
 
 
-@dataclass(frozen=True)
 class Expression:
-    """An expression over named conceptors.
+    """An expression over named conceptors; `names` are the distinct names in it, in order.
 
     `not` binds tighter than `and`, and `and` tighter than `or`; `~ & |` and `¬ ∧ ∨` are the same.
 
@@ -45,17 +46,30 @@ class Expression:
            [0. , 1. ]])
     """
 
-    text: str
-    # In postfix order, for a stack: `gender names or not`.
-    _steps: tuple[str, ...] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_steps", tuple(_postfix(self.text)))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The distinct names in it, in order."""
-        return tuple(dict.fromkeys(step for step in self._steps if step not in _BINDING))
+    def __init__(self, text: str) -> None:
+        self.text = text
+        # Python parses it, with numbered names: those of concepts may be words of Python.
+        numbered: dict[str, str] = {}
+        tokens = [_WORDS.get(token, token) for token in _TOKEN.findall(text)]
+        is_valid = len(tokens) <= _MOST_TOKENS
+        for place, token in enumerate(tokens):
+            if token.lower() in _OPERATORS:
+                tokens[place] = token.lower()
+            elif _NAME.fullmatch(token):
+                tokens[place] = numbered.setdefault(token, f"n{len(numbered)}")
+            else:
+                is_valid &= token in "()"
+        try:
+            self._tree = ast.parse(" ".join(tokens) if is_valid else "", mode="eval").body
+        except SyntaxError:
+            is_valid = False
+        # Python also knows a call a(b) and an empty pair of brackets.
+        if not is_valid or any(isinstance(n, ast.Call | ast.Tuple) for n in ast.walk(self._tree)):
+            raise InvalidInputError(
+                f"the expression {text!r:.200} is not one of names, not, and, or and brackets; a "
+                "valid example: not (usage or gender)"
+            )
+        self.names = tuple(numbered)
 
     def check(self, known: Collection[str]) -> None:
         """Raise for an unknown name."""
@@ -69,63 +83,16 @@ class Expression:
     def __call__(self, conceptors: Mapping[str, Conceptor]) -> Conceptor:
         """Return its value; raise for a name without a conceptor."""
         self.check(conceptors)
-        stack: list[Conceptor] = []
-        for step in self._steps:
-            if step not in _BINDING:
-                stack.append(conceptors[step])
-            elif step == "not":
-                stack.append(~stack.pop())
-            else:
-                right, left = stack.pop(), stack.pop()
-                stack.append(left & right if step == "and" else left | right)
-        return stack.pop()
 
+        def value(node: ast.expr) -> Conceptor:
+            match node:
+                case ast.UnaryOp(operand=operand):
+                    return ~value(operand)
+                case ast.BoolOp(op=operator, values=values):
+                    operate = and_ if isinstance(operator, ast.And) else or_
+                    return reduce(operate, map(value, values))
+                case ast.Name(id=number):
+                    return conceptors[self.names[int(number[1:])]]
+            raise AssertionError(node)
 
-def _postfix(text: str) -> Iterator[str]:
-    """Yield names and operators in the order of evaluation (Dijkstra 1961)."""
-    waiting: list[tuple[str, int]] = []
-    operand_next = True
-    for token, place in _tokens(text):
-        if operand_next != (token in ("not", "(") or token not in (*_BINDING, ")")):
-            wanted = "a concept" if operand_next else "and, or, or the end"
-            raise _error(text, place, f"expected {wanted}, found {token!r}")
-        if token in ("not", "("):
-            waiting.append((token, place))
-        elif token == ")":
-            while waiting and waiting[-1][0] != "(":
-                yield waiting.pop()[0]
-            if not waiting:
-                raise _error(text, place, "found ')' without its '('")
-            waiting.pop()
-        elif token in _BINDING:
-            while waiting and _BINDING.get(waiting[-1][0], 0) >= _BINDING[token]:
-                yield waiting.pop()[0]
-            waiting.append((token, place))
-            operand_next = True
-        else:
-            yield token
-            operand_next = False
-    if operand_next:
-        raise _error(text, len(text), "expected a concept, found the end")
-    for token, place in reversed(waiting):
-        if token == "(":
-            raise _error(text, place, "found '(' without its ')'")
-        yield token
-
-
-def _tokens(text: str) -> Iterator[tuple[str, int]]:
-    place = 0
-    while place < len(text):
-        match = _TOKEN.match(text, place)
-        if match is None:
-            raise _error(text, place, f"found {text[place]!r}")
-        token = _WORDS.get(match[1], match[1])
-        yield token.lower() if token.lower() in _BINDING else token, match.start(1)
-        place = match.end()
-
-
-def _error(text: str, place: int, what: str) -> InvalidInputError:
-    return InvalidInputError(
-        f"the expression {text!r}, at character {place + 1}: {what}; a valid example: "
-        "not (usage or gender)"
-    )
+        return value(self._tree)

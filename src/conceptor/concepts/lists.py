@@ -1,18 +1,14 @@
-"""Concepts given by lists or pairs of words, and their conceptors for given vectors."""
+"""Concepts given by lists or pairs of words, and their moments in given vectors."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from conceptor.algebra.aperture import scale_free_aperture
-from conceptor.algebra.conceptors import Conceptor
 from conceptor.algebra.moments import Moments
-from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import Float64, unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import read_lines
@@ -22,9 +18,6 @@ from conceptor.fit import FitOptions, fit_methods
 from conceptor.methods import ORIGINAL
 from conceptor.vectors.table import MISSING, WordVectors
 
-Aperture = float | Literal["auto"]
-# One for all concepts but `usage`, or one per name.
-Apertures = Aperture | Mapping[str, Aperture]
 # A concept that every expression may use: the directions that running text shares; `cn` negates it.
 USAGE = "usage"
 _USAGE_METHOD = "cn"
@@ -41,25 +34,17 @@ class Concept:
     source: str = "the list"
 
     def __post_init__(self) -> None:
-        sizes = {len(item) for item in self.items}
-        if len(sizes) > 1 or not sizes <= {1, 2}:
+        if {len(item) for item in self.items} not in ({1}, {2}) or (
+            len(set(self.items)) < self._fewest
+        ):
             raise InvalidInputError(
-                f"{self.source}: mixes words and pairs; a concept must be a list of either kind"
+                f"{self.source}: a concept must be a list of two words or more, or a list of pairs"
             )
-        if len(set(self.items)) < self._fewest:
-            problem = "has a single word" if self.items else "is empty"
-            raise InvalidInputError(f"{self.source}: {problem}; a concept needs two words or more")
 
     @classmethod
     def parse(cls, value: object) -> Concept:
-        """Return the concept for a user's input.
-
-        A file with one word or one pair per line, separated by a tab or a space; `he,him,his`;
-        `he:she,man:woman`; or a collection of words or of pairs.
-        """
+        """Read a file of words or pairs, `he,him,his`, `he:she,man:woman`, or a collection."""
         match value:
-            case Concept():
-                return value
             case str() if (
                 "," in value or (":" in value and os.sep not in value)
             ) and not os.path.exists(value):
@@ -67,12 +52,8 @@ class Concept:
                 return cls(tuple(part for part in parts if part != ("",)), repr(value))
             case str() | os.PathLike():
                 items = []
-                for number, line in read_lines(value, "words", "(nor a list such as he,him,his)"):
+                for _, line in read_lines(value, "(nor a list such as he,him,his)"):
                     items.append(tuple(line.split("\t") if "\t" in line else line.split()))
-                    if len(items[-1]) > 2:
-                        raise InvalidInputError(
-                            f"{value}, line {number}: expected one word or two, found {line[:60]!r}"
-                        )
                 return cls(tuple(items), str(value))
             case Iterable():
                 return cls(tuple((x,) if isinstance(x, str) else tuple(x) for x in value))
@@ -81,7 +62,7 @@ class Concept:
     @property
     def is_of_pairs(self) -> bool:
         """Whether it is a list of pairs, whose differences count."""
-        return bool(self.items) and len(self.items[0]) == 2
+        return len(self.items[0]) == 2
 
     @property
     def _fewest(self) -> int:
@@ -112,33 +93,6 @@ class Concept:
         return rows
 
 
-@dataclass(frozen=True, eq=False)
-class Concepts:
-    """The moments of concepts, by name, in given unit vectors.
-
-    `remarks` are the unknown words of each list, and the weights of `usage`.
-    """
-
-    moments: Mapping[str, Moments]
-    remarks: Sequence[str] = ()
-
-    def conceptors(self, aperture: Apertures = "auto") -> dict[str, Conceptor]:
-        """Return the conceptors: all but `usage` at one aperture, or each at its own.
-
-        `auto`, the default, keeps half of the mean direction in use, so lists of any length and
-        kind count alike; for `usage` it is the aperture of `cn`.
-        """
-        if not isinstance(aperture, Mapping):
-            aperture = dict.fromkeys(self.moments.keys() - {USAGE}, aperture)
-        conceptors = {}
-        for name, moments in self.moments.items():
-            spectrum = Spectrum.from_matrix(moments.second_moment)
-            own = aperture.get(name, "auto")
-            alpha = scale_free_aperture(spectrum.values) if own == "auto" else own
-            conceptors[name] = Conceptor.from_spectrum(spectrum, alpha)
-        return conceptors
-
-
 def learn_concepts(
     vectors: object,
     concepts: Mapping[str, object],
@@ -146,11 +100,10 @@ def learn_concepts(
     options: FitOptions | None = None,
     *,
     progress: Progress = silent,
-) -> Concepts:
-    """Measure concepts in vectors, in one pass.
+) -> tuple[dict[str, Moments], list[str]]:
+    """Return the moments of concepts in unit vectors, by name, in one pass, and remarks.
 
-    `names` are the concepts that are needed, by default all. `usage` is always defined: the
-    directions that running text shares, with the weights of `cn` or those in `options`.
+    `names` are the concepts that are needed, by default all; `usage` is always defined.
     """
     lists = {check_name(name): Concept.parse(value) for name, value in concepts.items()}
     if USAGE in lists:
@@ -173,4 +126,4 @@ def learn_concepts(
                 f"{name}: {len(unknown)} of {len(concept.words)} words have no vector and were "
                 f"left out: {listed}"
             )
-    return Concepts(moments, remarks)
+    return moments, remarks

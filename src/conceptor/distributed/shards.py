@@ -33,24 +33,13 @@ _LONGER = 3.0
 
 @dataclass(frozen=True)
 class Shard:
-    """One file of many.
+    """One file of many."""
 
-    Attributes
-    ----------
-    fs, path
-        Its file system, and its path there.
-    name
-        Its path relative to the common directory; the output gets the same name.
-    state
-        Its bytes and a stamp that changes with its content.
-    column, rows
-        As for `open_vectors`.
-    """
-
-    fs: Any
+    fs: Any  # its file system
     path: str
-    name: str
-    state: str
+    name: str  # relative to the common directory; the output gets the same name
+    size: int  # in bytes
+    state: str  # its size and a stamp that changes with its content
     column: Columns = None
     rows: str | None = None
 
@@ -101,22 +90,17 @@ def publishing(fs: Any, path: str) -> Iterator[Path]:  # noqa: ANN401
             fs.mv(beside, str(target))
 
 
-def open_store(url: str, options: Mapping[str, Any] | None) -> tuple[Any, str]:
+def open_file_system(url: str) -> tuple[Any, str]:
     """Return the file system of a path or URL, and the path there."""
     try:
-        fs, path = fsspec.core.url_to_fs(url, **(options or {}))
+        fs, path = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:  # the error names the missing package
         raise InvalidInputError(f"{url}: {error}") from None
     fs.invalidate_cache()
     return fs, str(path)
 
 
-def find_shards(
-    source: Paths,
-    column: Columns = None,
-    rows: str | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> list[Shard]:
+def find_shards(source: Paths, column: Columns = None, rows: str | None = None) -> list[Shard]:
     """List the shards in a file, a directory, a pattern, or several of these, without duplicates.
 
     A directory means all vectors files below it, except those whose names start with a dot
@@ -126,11 +110,19 @@ def find_shards(
     sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     shards: dict[str, Shard] = {}
     for each in sources:
-        fs, path = open_store(os.fspath(each), options)
+        fs, path = open_file_system(os.fspath(each))
         root, files = _list_files(fs, path, os.fspath(each))
-        for file in sorted(files, key=_natural_key):
-            name = str(PurePosixPath(file).relative_to(root))
-            shard = Shard(fs, file, name, _state(files[file]), column, rows)
+        # Every second part is a number.
+        order = {
+            file: [int(part) if i % 2 else part for i, part in enumerate(parts)]
+            for file in files
+            for parts in [re.split(r"([0-9]+)", file)]
+        }
+        for file in sorted(files, key=order.__getitem__):
+            name, info = str(PurePosixPath(file).relative_to(root)), files[file]
+            stamp = next((info[key] for key in _STAMPS if info.get(key) is not None), "")
+            state = f"{info.get('size')} {stamp}"
+            shard = Shard(fs, file, name, info.get("size") or 0, state, column, rows)
             shards.setdefault(str(shard), shard)
     names = [shard.name for shard in shards.values()]
     if len(set(names)) < len(names):
@@ -152,11 +144,13 @@ def _list_files(fs: Any, path: str, name: str) -> tuple[str, dict[str, Mapping[s
             raise InvalidInputError(f"{name}: no file matches")
         return str(PurePosixPath(*parts[:first])), files
     if fs.isdir(path):
-        files = {
-            file: info
-            for file, info in fs.find(path, detail=True).items()
-            if _is_shard(PurePosixPath(file).relative_to(path))
-        }
+        files = {}
+        for file, info in fs.find(path, detail=True).items():
+            parts = PurePosixPath(file).relative_to(path).parts
+            is_hidden = any(part[0] in "._" for part in parts)
+            is_words = file.endswith(".words.txt")
+            if not is_hidden and not is_words and has_known_suffix(Path(file)):
+                files[file] = info
         if not files:
             raise InvalidInputError(f"{name}: no vectors files in this directory")
         suffixes = {PurePosixPath(file).suffix for file in files}
@@ -171,61 +165,27 @@ def _list_files(fs: Any, path: str, name: str) -> tuple[str, dict[str, Mapping[s
     return str(PurePosixPath(path).parent), {path: fs.info(path)}
 
 
-def _is_shard(path: PurePosixPath) -> bool:
-    is_hidden = any(part[0] in "._" for part in path.parts)
-    is_words = path.name.endswith(".words.txt")
-    return not is_hidden and not is_words and has_known_suffix(Path(path))
-
-
-def _natural_key(path: str) -> list[tuple[int, str]]:
-    """Return a sort key that compares runs of digits by value."""
-    return [
-        (int(part), "") if part.isdigit() else (-1, part)
-        for part in re.findall(r"[0-9]+|[^0-9]+", path)
-    ]
-
-
-def _state(info: Mapping[str, Any]) -> str:
-    """Return size and change stamp from a file system's file information."""
-    stamp = next((info[key] for key in _STAMPS if info.get(key) is not None), "")
-    return f"{info.get('size')} {stamp}"
-
-
 def open_shards(shards: Sequence[Shard]) -> Vectors:
-    """Return the shards as `Vectors`, one after the other, with the facts of the first.
-
-    Shards that cannot be read are left out; the task that processes such a shard reports it.
-    """
-    first = _first_readable(shards)
+    """Return the shards as `Vectors`, one after the other, with the facts of the first readable."""
 
     def read() -> Iterator[Rows]:
         for shard in shards:
-            with suppress(ConceptorError, OSError), shard.open() as vectors:
+            with shard.open() as vectors:
                 yield from vectors.read()
 
-    return replace(
-        first,
-        name=str(shards[0]),
-        read=read,
-        count=None,
-        estimate=None,
-        ranked=_continue_one_list(shards),
-        files=(),
-        costly=False,
-    )
-
-
-def _first_readable(shards: Sequence[Shard]) -> Vectors:
-    """Return the facts of the first shard that can be opened; raise if there is none."""
     errors = []
     for shard in shards:
         try:
-            with shard.open() as vectors:
-                vectors.first_words()
-                return vectors
+            with shard.open() as first:
+                _ = first.first_words  # while it is open
+            break
         except (ConceptorError, OSError) as error:
             errors.append(error)
-    raise errors[0]
+    else:
+        raise errors[0]
+    facts: dict[str, Any] = {"count": None, "estimate": None, "files": (), "costly": False}
+    ranked = _continue_one_list(shards)
+    return replace(first, name=str(shards[0]), read=read, ranked=ranked, **facts)
 
 
 def _continue_one_list(shards: Sequence[Shard]) -> bool:
@@ -238,11 +198,9 @@ def _continue_one_list(shards: Sequence[Shard]) -> bool:
         return True
     lengths = []
     for shard in (shards[0], shards[-1]):
-        try:
-            with shard.open() as vectors:
-                words = vectors.first_words() if vectors.has_words else []
-        except (ConceptorError, OSError):
-            words = []
+        words: list[str] = []
+        with suppress(ConceptorError, OSError), shard.open() as vectors:
+            words = vectors.first_words if vectors.has_words else []
         lengths.append(np.array([len(word) for word in words]))
     first, last = lengths
     if min(len(first), len(last)) < 2:

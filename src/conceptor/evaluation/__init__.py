@@ -2,8 +2,7 @@
 
 from conceptor.evaluation.battery import FAMILIES, PAPER_FAMILIES, Battery, evaluate, load_battery
 from conceptor.evaluation.comparison import Comparison, compare
-from conceptor.evaluation.result import Evaluation, Row
-from conceptor.evaluation.task import Missing, Outcome, Task
+from conceptor.evaluation.task import Evaluation, Outcome, Row, Task
 from conceptor.evaluation.text_comparison import TextComparison
 
 __all__ = [
@@ -12,7 +11,6 @@ __all__ = [
     "Battery",
     "Comparison",
     "Evaluation",
-    "Missing",
     "Outcome",
     "Row",
     "Task",

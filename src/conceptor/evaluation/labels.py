@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from conceptor.base.arrays import cosines
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import read_lines
-from conceptor.evaluation.retrieval import DEPTH, score_rankings
 from conceptor.evaluation.statistics import SpearmanCorrelation
 from conceptor.evaluation.task import Outcome
+from conceptor.evaluation.text_tasks import DEPTH, SentencePair, score_rankings
 from conceptor.vectors.search import Nearest
 from conceptor.vectors.table import MISSING
 from conceptor.vectors.texts import SomeRows, as_texts, read_some
@@ -34,21 +34,12 @@ TEXT_PAIRS, TEXT_RETRIEVAL = "text-pairs", "text-retrieval"
 _RECALL_DEPTH = 100
 
 
-class SentencePair(NamedTuple):
-    """Two sentences, words or rows, and their similarity according to people."""
-
-    left: str
-    right: str
-    gold: float
-
-
 def split_lines(path: Path_, what: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the fields of each line that is neither blank nor a comment.
 
-    Fields are separated by tabs. In a file without tabs they are separated by commas if its name
-    ends in .csv, and otherwise by spaces.
+    Fields are separated by tabs; without tabs, by commas in .csv files, otherwise by spaces.
     """
-    lines = read_lines(path, what, f"of {what}")
+    lines = read_lines(path, f"of {what}")
     tabs = any("\t" in line for _, line in lines)
     by_comma = Path(path).suffix.lower() == ".csv" and not tabs
     for number, line in lines:
@@ -66,8 +57,7 @@ def _parse_number(text: str) -> float:
 def read_pairs(path: Path_, *, once: bool = False) -> list[SentencePair]:
     """Read lines of two words or sentences and a score; skip a heading and # comments.
 
-    With `once`, raise for a pair listed twice, in either order: it would count twice and narrow
-    intervals.
+    With `once`, raise for a pair listed twice, in either order: it would narrow intervals.
     """
     pairs: list[SentencePair] = []
     lines: dict[frozenset[str], int] = {}
@@ -126,7 +116,7 @@ def read_text_pairs(pairs: object) -> dict[str, Sequence[RowPair]]:
 def begin_pairs(
     dataset: str, pairs: Sequence[RowPair], some: SomeRows
 ) -> Callable[[Callable[[Rows], Rows]], Outcome]:
-    """Return a function that scores a transform of rows; pairs with a missing row are left out."""
+    """Return a function that scores a transform on the pairs that have both of their rows."""
     places = np.array([[some.find(left), some.find(right)] for left, right, _ in pairs])
     covered = (places != MISSING).all(axis=1)
     if not covered.any():
@@ -152,12 +142,7 @@ class Judgments:
     queries: Rows
     relevant: Sequence[Mapping[str | int, str]]
 
-    @property
-    def rows(self) -> list[str | int]:
-        """The rows that are needed."""
-        return [each for rows in self.relevant for each in rows]
-
-    def find(self, some: SomeRows, dimension: int) -> list[frozenset[int]]:
+    def find(self, some: SomeRows, dimension: int) -> list[NDArray[np.int64]]:
         """Return the places of the relevant rows of each query; raise for an unknown row."""
         if self.queries.shape[1] != dimension:
             raise InvalidInputError(
@@ -172,40 +157,33 @@ class Judgments:
                         f"{where}: there is no row {str(row)!r} among {some.count:,}; use a row "
                         "number from 1, or the text of a row"
                     )
-            places.append(frozenset(some.places[[some.find(row) for row in rows]].tolist()))
+            places.append(np.unique(some.places[[some.find(row) for row in rows]]))
         return places
 
     def search(self, change: Callable[[Rows], Rows]) -> Nearest:
         """Return the search for the queries after a transform."""
         return Nearest(change(self.queries), _RECALL_DEPTH)
 
-    def outcomes(self, nearest: Nearest, relevant: Sequence[frozenset[int]]) -> list[Outcome]:
+    def outcomes(self, nearest: Nearest, relevant: Sequence[NDArray[np.int64]]) -> list[Outcome]:
         """Return the scores of a finished search: nDCG@10 and recall@100."""
-        pairs = zip(nearest.rows.tolist(), relevant, strict=True)
-        hits = [np.array([row in right for row in rows]) for rows, right in pairs]
+        hits = [np.isin(*pair) for pair in zip(nearest.rows, relevant, strict=True)]
         gain, recall = score_rankings(hits, relevant)
-        used, name = (len(hits), len(hits)), f"{self.dataset}, recall"
+        count, name = len(hits), f"{self.dataset}, recall"
         return [
-            Outcome(TEXT_RETRIEVAL, self.dataset, f"nDCG@{DEPTH}", *used, gain),
-            Outcome(TEXT_RETRIEVAL, name, f"recall@{_RECALL_DEPTH}", *used, recall, False),
+            Outcome(TEXT_RETRIEVAL, self.dataset, f"nDCG@{DEPTH}", count, count, gain),
+            Outcome(TEXT_RETRIEVAL, name, f"recall@{_RECALL_DEPTH}", count, count, recall, False),
         ]
 
 
 def read_judgments(queries: object, relevant: object) -> Judgments | None:
-    """Return queries and their relevant rows; raise if only one of the two is given.
+    """Return queries (a path, array or Vectors) and their relevant rows; raise for one of both.
 
-    Parameters
-    ----------
-    queries : path, array or Vectors
-        Vectors from the same model as the rows, one per query.
-    relevant : path, mapping, or sequence of rows for each query
-        For the lines of a file, see `read_relevant`.
+    `relevant` is a path (see `read_relevant`), a mapping, or a sequence of rows for each query.
     """
     if queries is None and relevant is None:
         return None
     if queries is None or relevant is None:
-        here, other = ("queries", "relevant") if relevant is None else ("relevant", "queries")
-        raise InvalidInputError(f"--{here} needs --{other} too; give both")
+        raise InvalidInputError("--queries and --relevant belong together; give both")
     opened = as_texts(queries)
     by_query: dict[int, dict[str | int, str]] = {}
     if isinstance(relevant, (str, os.PathLike)):
@@ -229,10 +207,10 @@ def read_judgments(queries: object, relevant: object) -> Judgments | None:
     if not numbers:
         raise InvalidInputError(f"{name}: no query has a relevant row")
     sample = read_some(opened, requests=numbers)
-    if numbers[0] < 0 or numbers[-1] >= sample.count:
+    if wrong := [each for each in numbers if not 0 <= each < sample.count]:
         raise InvalidInputError(
-            f"{name}: has judgments for query {numbers[-1] if numbers[0] >= 0 else numbers[0]}, "
-            f"but there are {sample.count:,} queries, numbered from 0"
+            f"{name}: has judgments for query {wrong[0]}, but there are {sample.count:,} queries, "
+            "numbered from 0"
         )
     return Judgments(name, sample.vectors, [by_query[each] for each in numbers])
 

@@ -1,15 +1,13 @@
 """Scores as functions of item weights, and the paired bootstrap built on them.
 
-A resample of n items is a vector of n counts. Every score here takes a matrix of such vectors,
-one resample per column, and returns one value per column. The score itself is the resample that
-takes every item once, so a score and its interval come from the same code. Resamples are never
+A resample of n items is a vector of n counts. Every score takes a matrix of them, one resample per
+column, and returns one value per column; the score itself is that of all ones. Resamples are never
 sorted: ranks within a resample are running sums of its counts along one fixed order.
 """
 
 from __future__ import annotations
 
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from conceptor.base.progress import Progress, silent
+from conceptor.base.display import format_signed
 from conceptor.base.threads import one_blas_thread
 
 Vector = NDArray[np.float64]
@@ -31,11 +29,9 @@ _ELEMENTS = 500_000
 
 
 class Statistic(Protocol):
-    """A score over items that can be weighted."""
+    """A score over items that can be weighted; its length is the number of items."""
 
-    @property
-    def size(self) -> int:
-        """Number of items."""
+    def __len__(self) -> int: ...
 
     def __call__(self, weights: ItemWeights) -> Vector:
         """Return the score for each column of `weights` (items × resamples); nan if undefined."""
@@ -43,32 +39,22 @@ class Statistic(Protocol):
 
 def value(statistic: Statistic, kept: NDArray[np.bool_] | None = None) -> float:
     """Return the score with every item counted once, or only the `kept` ones."""
-    weights = np.ones(statistic.size) if kept is None else kept.astype(np.float64)
+    weights = np.ones(len(statistic)) if kept is None else kept.astype(np.float64)
     return float(statistic(weights[:, np.newaxis])[0])
 
 
 @dataclass(frozen=True, eq=False)
-class _Correlation(ABC):
-    """A correlation between predicted and human scores."""
+class PearsonCorrelation:
+    """Pearson's r of predicted and human scores; nan without any pairs."""
 
     predicted: Vector
     gold: Vector
 
-    @property
-    def size(self) -> int:
-        """Number of pairs."""
+    def __len__(self) -> int:
         return len(self.gold)
 
     def __call__(self, weights: ItemWeights) -> Vector:
-        """Return the correlation for each column of weights; nan without any pairs."""
-        return self._correlate(weights) if self.size else np.full(weights.shape[1], np.nan)
-
-    @abstractmethod
-    def _correlate(self, weights: ItemWeights) -> Vector: ...
-
-
-class PearsonCorrelation(_Correlation):
-    """Pearson's r, from one matrix product for all columns."""
+        return self._correlate(weights) if len(self) else np.full(weights.shape[1], np.nan)
 
     def _correlate(self, weights: ItemWeights) -> Vector:
         # Centred and scaled first, so that the moments neither cancel nor overflow.
@@ -78,7 +64,7 @@ class PearsonCorrelation(_Correlation):
         return _correlation(xy - mean_x * mean_y, xx - mean_x**2, yy - mean_y**2)
 
 
-class SpearmanCorrelation(_Correlation):
+class SpearmanCorrelation(PearsonCorrelation):
     """Spearman's ρ with average ranks for ties: Pearson's r of the ranks within each resample."""
 
     def _correlate(self, weights: ItemWeights) -> Vector:
@@ -97,10 +83,7 @@ class SpearmanCorrelation(_Correlation):
 
 
 def weighted_ranks(values: Vector, weights: ItemWeights) -> ItemWeights:
-    """Return the average rank of each item if item i occurs weights[i] times.
-
-    The rank of a value is the weight below it plus half of (the weight of its ties + 1).
-    """
+    """Return the average rank of each item if item i occurs weights[i] times."""
     distinct, group = np.unique(values, return_inverse=True)
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(len(distinct)))
@@ -125,31 +108,24 @@ def _correlation(covariance: Vector, variance_x: Vector, variance_y: Vector) -> 
 
 @dataclass(frozen=True, eq=False)
 class Purity:
-    """Share of items that belong to the most common category of their cluster.
-
-    An item with a negative cluster is in no cluster: it counts, but is never right.
-    """
+    """Share of items that belong to the most common category of their cluster."""
 
     clusters: NDArray[np.intp]
     categories: NDArray[np.intp]
 
-    @property
-    def size(self) -> int:
-        """Number of items."""
+    def __len__(self) -> int:
         return len(self.categories)
 
     def __call__(self, weights: ItemWeights) -> Vector:
-        """Return the purity for each column of weights, from its contingency table."""
-        placed = np.flatnonzero(self.clusters >= 0)
-        if len(placed) == 0:
+        if not len(self):
             return np.full(weights.shape[1], np.nan)
-        rows, columns = self.clusters[placed], self.categories[placed]
-        shape = (int(rows.max()) + 1, int(columns.max()) + 1)
+        shape = (int(self.clusters.max()) + 1, int(self.categories.max()) + 1)
+        cell = self.clusters * shape[1] + self.categories
         cells = sparse.csr_array(
-            (np.ones(len(placed)), (rows * shape[1] + columns, np.arange(len(placed)))),
-            shape=(shape[0] * shape[1], len(placed)),
+            (np.ones(len(self)), (cell, np.arange(len(self)))),
+            shape=(shape[0] * shape[1], len(self)),
         )
-        tables = np.asarray(cells @ weights[placed]).reshape(*shape, -1)
+        tables = np.asarray(cells @ weights).reshape(*shape, -1)
         return np.asarray(tables.max(axis=1).sum(axis=0) / weights.sum(axis=0))
 
 
@@ -159,36 +135,26 @@ class Mean:
 
     scores: NDArray[Any]
 
-    @property
-    def size(self) -> int:
-        """Number of items."""
+    def __len__(self) -> int:
         return len(self.scores)
 
     def __call__(self, weights: ItemWeights) -> Vector:
-        """Return the mean for each column of weights."""
-        if self.size == 0:
+        if not len(self):
             return np.full(weights.shape[1], np.nan)
         return np.asarray(self.scores.astype(np.float64) @ weights / weights.sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class Masked:
-    """A score over the `kept` items of a dataset, given weights for all of its items.
-
-    Resamples draw from all items and then drop the others. So the draws do not depend on the items
-    that the vectors cover, and differences on several sets of vectors can be averaged.
-    """
+    """A score over the `kept` items of a dataset; draws do not depend on what vectors cover."""
 
     statistic: Statistic
     kept: NDArray[np.bool_]
 
-    @property
-    def size(self) -> int:
-        """Number of items, kept or not."""
+    def __len__(self) -> int:
         return len(self.kept)
 
     def __call__(self, weights: ItemWeights) -> Vector:
-        """Return the score for each column of weights; nan if no kept item was drawn."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.statistic(weights[self.kept])
 
@@ -205,6 +171,12 @@ class Interval:
     def sign(self) -> int:
         """1 for a gain and −1 for a loss beyond chance; 0 if the interval contains zero."""
         return int(self.low > 0) - int(self.high < 0)
+
+    def __str__(self) -> str:
+        """Return `+0.4 [−0.1, +0.9]`."""
+        numbers = (self.difference, self.low, self.high)
+        difference, low, high = (format_signed(each, 1) for each in numbers)
+        return f"{difference} [{low}, {high}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,63 +203,43 @@ class Differences:
         return Interval(float(self.measured[method]), float(low), float(high))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for their number: at a threshold x, any error has probability < x.
-
-    Holm (1979): the smallest is multiplied by n, the next by n − 1, ..., and none may be smaller
-    than the one before.
-    """
-    order = np.argsort(p_values)
-    factors = np.arange(len(p_values), 0, -1)
-    adjusted = np.empty(len(p_values))
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(np.asarray(p_values)[order] * factors))
-    return adjusted.tolist()
-
-
 def paired_differences(
     baseline: Mapping[str, Statistic],
     methods: Sequence[Mapping[str, Statistic]],
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    progress: Progress = silent,
 ) -> dict[str, Differences]:
     """Resample each dataset's items, with the same draws for all methods, and subtract.
 
-    `baseline` and each of `methods` map dataset names to statistics over the same items; sharing
-    the draws is what makes the comparison paired. Draws depend only on the seed, the dataset's
-    name and its size, so an interval does not change when another dataset or method is added.
-
-    If two cover different items of a dataset, as two files may, they are compared on the items
-    that both cover, so that vectors do not gain by leaving out hard items.
-
-    Cost: O(resamples × items) for each method; nothing is sorted within a resample.
+    Draws depend only on the seed, the dataset's name and its size, so an interval does not change
+    when another dataset or method is added. Two statistics that cover different items, as two files
+    may, are compared on the items that both cover. Cost: O(resamples × items) for each method.
     """
-    found = {}
     # Many small products: threads would cost more than they gain.
     with one_blas_thread():
-        for done, (name, statistic) in enumerate(baseline.items()):
-            progress("intervals", done / len(baseline), 0)
-            others = [each[name] for each in methods]
-            found[name] = _differences(name, statistic, others, resamples, seed)
-    return found
+        return {
+            name: _differences(name, statistic, [each[name] for each in methods], resamples, seed)
+            for name, statistic in baseline.items()
+        }
 
 
 def _differences(
     name: str, baseline: Statistic, others: Sequence[Statistic], resamples: int, seed: int
 ) -> Differences:
-    shared = [_shared_items(baseline, other) for other in others]
-    measured = np.array(
-        [
-            value(other, both) - value(baseline, both)
-            for other, both in zip(others, shared, strict=True)
-        ]
-    )
+    pairs: list[tuple[Statistic, NDArray[np.bool_] | None]] = []
+    for other in others:
+        both = None  # if both are scored on the same items
+        if isinstance(baseline, Masked) and isinstance(other, Masked):
+            is_same = np.array_equal(baseline.kept, other.kept)
+            both = None if is_same else baseline.kept & other.kept
+        pairs.append((other, both))
+    measured = np.array([value(other, both) - value(baseline, both) for other, both in pairs])
     blocks = []
-    for weights in _draw_resamples(name, baseline.size, resamples, seed):
+    for weights in _draw_resamples(name, len(baseline), resamples, seed):
         scores = baseline(weights)
         block = []
-        for other, both in zip(others, shared, strict=True):
+        for other, both in pairs:
             if both is None:
                 block.append(other(weights) - scores)
             else:
@@ -298,22 +250,12 @@ def _differences(
     return Differences(100 * measured, 100 * np.concatenate(blocks, axis=1).reshape(shape))
 
 
-def _shared_items(one: Statistic, other: Statistic) -> NDArray[np.bool_] | None:
-    """Return the items that both are scored on; None if they are scored on the same ones."""
-    if not (isinstance(one, Masked) and isinstance(other, Masked)):
-        return None
-    return None if np.array_equal(one.kept, other.kept) else one.kept & other.kept
-
-
 def _draw_resamples(name: str, size: int, resamples: int, seed: int) -> Iterator[ItemWeights]:
     """Yield blocks of resamples, as counts of each item, from the dataset's own generator."""
     generator = np.random.default_rng([seed, zlib.crc32(name.encode()), size])
     block = max(1, min(resamples, _ELEMENTS // max(size, 1)))
     for start in range(0, resamples, block):
         columns = min(block, resamples - start)
-        if size == 0:
-            yield np.zeros((0, columns))
-            continue
-        drawn = generator.integers(0, size, size=(size, columns)) * columns + np.arange(columns)
-        counts = np.bincount(drawn.ravel(), minlength=size * columns)
+        items = generator.integers(0, max(size, 1), size=(size, columns))
+        counts = np.bincount((items * columns + np.arange(columns)).ravel(), minlength=items.size)
         yield counts.reshape(size, columns).astype(np.float64)

@@ -1,6 +1,8 @@
 """A map in other libraries: a FAISS index, a PyTorch layer, an ONNX model.
 
-None of them has words, so lengths by usage are left out. Cosines are the same without them.
+None of them has words, so lengths by usage are left out. Cosines are the same without them. FAISS
+and PyTorch square numbers in float32: bring vectors shorter than 1e-17 or longer than 1e17 to
+another scale before a map that scales them to length 1.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["to_faiss", "to_onnx", "to_torch"]
 
 # Avoids division by zero for a vector of zeros, and changes no other vector.
-_TINY = 1e-30
+_TINY = float(np.finfo(np.float32).tiny)
 # Old enough for every runtime of recent years.
 _OPSET, _IR = 17, 8
 
@@ -29,9 +31,8 @@ _OPSET, _IR = 17, 8
 def to_faiss(map_: AffineMap, index: Any = None, *, normalize: bool = False) -> Any:  # noqa: ANN401
     """Return `index` behind this map, as a `faiss.IndexPreTransform`.
 
-    Vectors go through the map before they are added or searched. With `normalize`, results are
-    scaled to length 1, so that inner products are cosines. Without an index (for `n_out`
-    dimensions), a map that does not scale vectors to length 1 becomes a `faiss.LinearTransform`.
+    With `normalize`, results are scaled to length 1, so that inner products are cosines. Without an
+    index, a map that does not scale vectors to length 1 becomes a `faiss.LinearTransform`.
     """
     try:
         import faiss
@@ -64,10 +65,7 @@ def to_faiss(map_: AffineMap, index: Any = None, *, normalize: bool = False) -> 
 
 
 def to_torch(map_: AffineMap) -> nn.Module:
-    """Return the map as an `nn.Linear`, after an `nn.RMSNorm` if it scales vectors to length 1.
-
-    It loads without this library.
-    """
+    """Return the map as an `nn.Linear`, after an `nn.RMSNorm` if it scales vectors to length 1."""
     try:
         import torch
         from torch import nn
@@ -95,25 +93,25 @@ def to_onnx(map_: AffineMap, path: str | os.PathLike[str]) -> None:
         raise MissingExtraError("an ONNX model", "onnx") from None
     nodes: list[Any] = []
     numbers: list[Any] = []
+
+    def add(operation: str, *inputs: str, **attributes: Any) -> str:  # noqa: ANN401
+        nodes.append(helper.make_node(operation, inputs, [f"after_{operation}"], **attributes))
+        return f"after_{operation}"
+
+    def constant(name: str, values: Any) -> str:  # noqa: ANN401
+        numbers.append(numpy_helper.from_array(np.asarray(values, np.float32), name))
+        return name
+
     last = "vectors"
-
-    def add(operation: str, part: str = "", values: Any = None, **attributes: Any) -> None:  # noqa: ANN401
-        """Append a step on the last result and, if it is named, on a constant."""
-        nonlocal last
-        inputs = [last]
-        if part:
-            numbers.append(numpy_helper.from_array(np.asarray(values, np.float32), part))
-            inputs.append(part)
-        last = f"after_{operation.lower()}"
-        nodes.append(helper.make_node(operation, inputs, [last], **attributes))
-
-    if map_.unit:
-        add("LpNormalization", axis=-1, p=2)
+    if map_.unit:  # by the largest number first, so that no square overflows
+        largest = add("ReduceMax", add("Abs", last), axes=[-1])
+        last = add("Div", last, add("Max", largest, constant("tiny", _TINY)))
+        last = add("LpNormalization", last, axis=-1, p=2)
     if map_.offset.any():
-        add("Sub", "offset", map_.offset)
-    add("MatMul", "matrix", map_.matrix)
+        last = add("Sub", last, constant("offset", map_.offset))
+    last = add("MatMul", last, constant("matrix", map_.matrix))
     if map_.bias.any():
-        add("Add", "bias", map_.bias)
+        add("Add", last, constant("bias", map_.bias))
     nodes[-1].output[0] = "improved"
     ends = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, ["count", size])

@@ -1,8 +1,4 @@
-"""sentence-transformers: a map as the last modules of a model, or inside a static model.
-
-The map is a `Dense` layer without activation, so it is saved with the model, and the model loads
-without this library.
-"""
+"""sentence-transformers: a map as the last modules of a model, or inside a static model."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.fit import Fitted
-from conceptor.integrations.reading import Opened, open_tokens
+from conceptor.integrations.objects import Opened, open_tokens
 from conceptor.vectors.files import in_memory
 
 if TYPE_CHECKING:

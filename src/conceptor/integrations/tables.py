@@ -1,7 +1,4 @@
-"""Frames of pandas and Polars, and Arrow tables: all become Arrow, with one chooser of columns.
-
-The vectors are a column of lists or one column per dimension. All other columns stay as they are.
-"""
+"""Frames of pandas and Polars, and Arrow tables: all become Arrow, with one chooser of columns."""
 
 from __future__ import annotations
 
@@ -11,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conceptor.base.errors import InvalidInputError
-from conceptor.integrations.reading import Opened, check_vectors, open_table
+from conceptor.integrations.objects import Opened
 from conceptor.vectors.columns import INDEX
-from conceptor.vectors.formats.encoding import Encoding
+from conceptor.vectors.files import in_memory
 from conceptor.vectors.formats.format import Columns
 from conceptor.vectors.formats.tables import (
     import_pyarrow,
@@ -121,21 +117,16 @@ def _open(
     build: Callable[[Any, dict[str, Any]], object],
 ) -> Opened:
     """Open a table; `build` makes the object from its new schema and the columns of vectors."""
-    check_vectors(table.num_rows, table.num_columns, kind, "pass one with rows and columns")
     where = f"this {kind}"
-    vectors = open_arrow_rows(where, table, column=column, dtype=None)
-    if vectors.dtype in ("int8", "binary"):
-        raise InvalidInputError(
-            f"{where}: its vectors are not floats but {vectors.dtype} with scales; convert the "
-            "file first (conceptor convert)"
-        )
-    names = vectors.extra.vectors
-    chunks = list(vectors.chunks())
-    labels = [label for labels, _ in chunks for label in labels] if vectors.has_words else None
+    stored = open_arrow_rows(where, table, column=column, dtype=None)
+    names = stored.extra.vectors
+    chunks = [(list(labels), rows) for labels, rows in stored.chunks()]
+    labels = [label for part, _ in chunks for label in part] if stored.has_words else None
+    parts = [rows for _, rows in chunks] or [np.zeros((0, stored.dimension))]
+    vectors = in_memory(labels, np.concatenate(parts), name=where)
 
     def rebuild(rows: NDArray[Any]) -> object:
-        encoding = Encoding("float32", rows.shape[1])
-        schema = vector_schema(where, table.schema, names, encoding, casts=False)
-        return build(schema, vector_columns(schema, names, labels, rows, encoding))
+        schema = vector_schema(where, table.schema, names, rows.shape[1])
+        return build(schema, vector_columns(schema, names, labels, rows))
 
-    return open_table(labels, np.concatenate([rows for _, rows in chunks]), rebuild)
+    return Opened.with_rows(vectors, rebuild)

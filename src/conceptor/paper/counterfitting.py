@@ -1,7 +1,4 @@
-"""Counter-fitting: antonyms apart, synonyms together, neighbors kept (Mrkšić et al. 2016).
-
-It gives the supervised rows of the paper's Table 2.
-"""
+"""Counter-fitting: antonyms apart, synonyms together, neighbors kept (Mrkšić et al. 2016)."""
 
 from __future__ import annotations
 
@@ -12,23 +9,21 @@ import numpy as np
 from conceptor.base.arrays import Float64, unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import Progress, silent
-from conceptor.base.threads import one_blas_thread, ordered_map, processors
 from conceptor.data import registry
 from conceptor.vectors.files import as_vectors
 from conceptor.vectors.vectors import collect_rows, keep
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from conceptor.data.word_lists import Directory
     from conceptor.vectors.vectors import Vectors
 
     Pair = tuple[str, str]
     Rows = NDArray[np.floating]
-    # Two numbers of words in each row.
-    Indices = NDArray[np.intp]
+    Indices = NDArray[np.intp]  # two numbers of words in each row
 
 LEXICON = {
     "synonyms": ("lexicon/ppdb_synonyms.txt",),
@@ -38,24 +33,17 @@ WEIGHT = 0.1
 _PAIRS_AT_ONCE = 1 << 15
 # An active hinge pulls with full force, so rounding of an unchanged distance must not activate it.
 _ROUNDING = 1e-12
-# Words and rows in one block of products.
-_WORDS, _ROWS = 2048, 256
+_ROWS = 256  # in one product with all words of the lexicon
 
 
-def load_lexicon(
-    data: str | os.PathLike[str] | None = None, *, offline: bool = False
-) -> dict[str, list[Pair]]:
-    """Return the paper's synonyms and antonyms, downloading their files if necessary.
-
-    A line is a pair of words, with a prefix `en_` in some files, whose bytes the registry has
-    verified.
-    """
+def load_lexicon(data: Directory = None, *, offline: bool = False) -> dict[str, list[Pair]]:
+    """Return the paper's synonyms and antonyms, downloading their files if necessary."""
     lexicon: dict[str, list[Pair]] = {}
     for kind, names in LEXICON.items():
         paths = [registry.fetch(name, data, offline=offline) for name in names]
         lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
-        pairs = [[word.removeprefix("en_") for word in line.split()] for line in lines]
-        lexicon[kind] = [(left, right) for left, right in pairs]
+        pairs = (line.split() for line in lines)
+        lexicon[kind] = [(a.removeprefix("en_"), b.removeprefix("en_")) for a, b in pairs]
     return lexicon
 
 
@@ -79,18 +67,15 @@ def counterfit(
     each weighted by 0.1, by full-batch steps: a word moves by the mean gradient of its active
     terms, then is scaled. A pair counts in both directions; one listed as both counts as antonyms.
 
-    The authors' program differs in three ways. It also moves words outside the lexicon; here they
-    only hold their neighbors in place. Its preserving term acts by mistake on only one word of a
-    pair of lexicon words; here on both. It makes all vectors unit vectors; here every word keeps
-    its length, so that averages of words keep their weights.
-
-    References
-    ----------
-    Mrkšić et al. (2016), Counter-fitting Word Vectors to Linguistic Constraints, NAACL.
+    The authors' program also moves words outside the lexicon, which here only hold their neighbors
+    in place; its preserving term acts by mistake on only one word of a pair; and it makes all
+    vectors unit vectors, while here every word keeps its length.
     """
     opened = keep(as_vectors(vectors))
-    apart = _both_ways(antonyms)
-    together = _both_ways(synonyms) - apart
+    apart, together = (
+        {p for a, b in pairs if a != b for p in ((a, b), (b, a))} for pairs in (antonyms, synonyms)
+    )
+    together -= apart
     wanted = {word for pair in together | apart for word in pair}
     table = collect_rows(opened, wanted)
     # A zero vector has no direction to change.
@@ -98,18 +83,16 @@ def counterfit(
     together, apart = ({p for p in pairs if usable.issuperset(p)} for pairs in (together, apart))
     paired = {word for pair in together | apart for word in pair}
     if not paired:
-        raise InvalidInputError(
-            f"no pair of the lexicon has non-zero vectors for both words ({len(usable)} of its "
-            f"{len(wanted)} words were found); check that lexicon and vectors match"
-        )
+        raise InvalidInputError("no pair of the lexicon has non-zero vectors for both words")
     words = [word for word in dict.fromkeys(table.words) if word in paired]
     numbers = {word: i for i, word in enumerate(words)}
     originals = table.vectors[table.rows(words)].astype(np.float64)
     units = before = unit_rows(originals)
-    hinges = [
-        Hinge(_indices(apart, numbers), -WEIGHT, 1.0),
-        Hinge(_indices(together, numbers), WEIGHT, 0.0),
+    indices = [
+        np.array(sorted((numbers[a], numbers[b]) for a, b in pairs), dtype=np.intp).reshape(-1, 2)
+        for pairs in (apart, together)
     ]
+    hinges = [Hinge(indices[0], -WEIGHT, 1.0), Hinge(indices[1], WEIGHT, 0.0)]
     near, anchors = find_neighbors(opened, words, units, radius, progress)
     size = len(units) + len(anchors)
     near = near[~np.isin(near @ [size, 1], hinges[0].pairs @ [size, 1])]
@@ -134,22 +117,10 @@ def counterfit(
     return opened.mapped(replace_rows)
 
 
-def _both_ways(pairs: Iterable[Pair]) -> set[Pair]:
-    return {p for a, b in pairs if a != b for p in ((a, b), (b, a))}
-
-
-def _indices(pairs: set[Pair], numbers: dict[str, int]) -> Indices:
-    return np.array(sorted((numbers[a], numbers[b]) for a, b in pairs), dtype=np.intp).reshape(
-        -1, 2
-    )
-
-
 class Hinge(NamedTuple):
-    """``weight Σ max(0, d − threshold)`` over pairs.
+    """``weight Σ max(0, d − threshold)``, or ``|weight| Σ max(0, threshold − d)`` if negative.
 
-    With a negative weight it is ``|weight| Σ max(0, threshold − d)``.
-    Pairs are rows of two numbers (i, j); the gradient goes to i, so a pair of two words that both
-    move is listed in both directions.
+    The gradient goes to i of pairs (i, j), so two words that both move are listed both ways.
     """
 
     pairs: Indices
@@ -162,8 +133,8 @@ def loss_gradient(
 ) -> tuple[Float64, NDArray[np.intp]]:
     """Return the gradient of a sum of hinges on the sphere, and the number of terms on each word.
 
-    Pairs index the moving unit vectors, and then the anchors, which stay. For unit vectors
-    ``∂d(u, w)/∂u = (u·w) u − w``, so the sum over a word's pairs is one row of a sparse product.
+    Pairs index the moving unit vectors, and then the anchors, which stay. As ``∂d(u, w)/∂u =
+    (u·w) u − w``, the sum over a word's pairs is one row of a sparse product.
     """
     from scipy import sparse
 
@@ -196,38 +167,25 @@ def find_neighbors(
 ) -> tuple[Indices, Float64]:
     """Find all vectors within a cosine distance of these words, in one streaming pass.
 
-    Returns pairs of a word and a vector near it, and the near vectors of other words; the second
-    number of a pair indexes the words first, then these vectors. Costs one product of the words
-    with all vectors, in single precision.
+    Returns pairs of a word and a vector near it, and the near vectors of other words, which the
+    second number of a pair counts after the words. Costs one product with all vectors.
     """
     numbers = {word: number for number, word in enumerate(words)}
     single, least = units.astype(np.float32), np.float32(1 - radius)
-
-    def near(chunk: tuple[Sequence[str], Rows]) -> tuple[list[str], Float64, Indices]:
-        labels, rows = chunk
-        normed = unit_rows(rows)
-        hits = []
-        # In blocks of products that fit the cache.
+    pairs, anchors, total = [], [units[:0]], len(units)
+    for labels, rows in vectors.chunks(progress):
         for start in range(0, len(rows), _ROWS):
-            part = normed[start : start + _ROWS].astype(np.float32)
-            for first in range(0, len(single), _WORDS):
-                products = part @ single[first : first + _WORDS].T
-                # Few rows have any, so checking the maximum first is three times as fast.
-                some = np.flatnonzero(products.max(axis=1) >= least)
-                row, word = np.nonzero(products[some] >= least)
-                hits.append(np.column_stack([word + first, some[row] + start]))
-        pairs = np.concatenate(hits)
-        places, pairs[:, 1] = np.unique(pairs[:, 1], return_inverse=True)
-        return [labels[i] for i in places], normed[places], pairs
-
-    parts, anchors, total = [], [units[:0]], len(units)
-    with one_blas_thread():
-        for labels, normed, pairs in ordered_map(near, vectors.chunks(progress), processors()):
-            number = np.array([numbers.get(label, -1) for label in labels], dtype=np.intp)
+            normed = unit_rows(rows[start : start + _ROWS])
+            products = normed.astype(np.float32) @ single.T
+            # Few rows have any, so checking the maximum first is three times as fast.
+            near = np.flatnonzero(products.max(axis=1) >= least)
+            row, word = np.nonzero(products[near] >= least)
+            names = [numbers.get(labels[start + i], -1) for i in near.tolist()]
+            number = np.array(names, dtype=np.intp)
             outside = number < 0
             number[outside] = total + np.arange(outside.sum())
             total += int(outside.sum())
-            anchors.append(normed[outside])
-            parts.append(np.column_stack([pairs[:, 0], number[pairs[:, 1]]]))
-    everything = np.concatenate(parts)
+            anchors.append(normed[near[outside]])
+            pairs.append(np.column_stack([word, number[row]]))
+    everything = np.concatenate(pairs)
     return everything[everything[:, 0] != everything[:, 1]], np.concatenate(anchors)

@@ -1,7 +1,6 @@
 """Compare methods on a downstream task: dialogue state tracking (paper, Table 5).
 
-Trackers are trained on each method's vectors, several times, and run on the test dialogues. Needs
-the `dialogue` extra (PyTorch).
+Needs the `dialogue` extra (PyTorch).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import multiprocessing
 import os
 import re
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,14 +21,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from conceptor.base.arrays import jsonable
+from conceptor.base.display import format_signed
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import read_object, replace_atomically
-from conceptor.base.numbers import format_signed
 from conceptor.base.progress import Progress, silent
 from conceptor.evaluation.statistics import CONFIDENCE, Interval
 from conceptor.fit import FitOptions, fit_methods
 from conceptor.methods import DEFAULT_METHODS, ORIGINAL
-from conceptor.paper.tracker import Embedding, Key, TrackerOptions, Trial, run_trial
+from conceptor.paper.tracker import (
+    Embedding,
+    Key,
+    TrackerOptions,
+    Trial,
+    known_units,
+    random_units,
+    run_trial,
+)
 from conceptor.paper.woz import SLOTS, Corpus, FewWordsWarning, goal_counts, percent, string_match
 from conceptor.report.result import Result
 from conceptor.report.tables import Cell, Line, Table, csv_text
@@ -47,16 +54,6 @@ ENOUGH = 0.9
 RESAMPLES = 5000
 
 
-def _trial_file(directory: Path, key: Key, embedding: Embedding, options: TrackerOptions) -> Path:
-    """Return where a finished trial is kept; the name depends on settings and vectors."""
-    digest = hashlib.blake2b(repr((key, options)).encode(), digest_size=8)
-    digest.update(f"{embedding.salt}\0{embedding.dimension}".encode())
-    for word, unit in embedding.units.items():
-        digest.update(word.encode() + unit.tobytes())
-    name = re.sub(r"\W+", "-", "-".join(map(str, key)))
-    return directory / f"{name}-{digest.hexdigest()}.json"
-
-
 def embed_corpus(
     vectors: object,
     corpus: Corpus,
@@ -65,21 +62,22 @@ def embed_corpus(
     *,
     progress: Progress = silent,
 ) -> tuple[dict[str, Embedding], list[str]]:
-    """Fit methods to vectors in one pass; return the vectors of the corpus's words, and notes."""
+    """Return, by method, vectors of the corpus's words, random where there is none; and notes."""
     names = [method for method in methods if method != RANDOM] or [ORIGINAL]
     words, spoken = corpus.words, corpus.spoken
     fits = fit_methods(vectors, names, fitting, wanted=words, progress=progress)
-    embeddings = {name: Embedding.from_vectors(fits.rows[name], words) for name in fits.methods}
-    units = next(iter(embeddings.values())).units
-    share = sum(word in units for word in spoken) / max(len(spoken), 1)
-    coverage = (
-        f"the vectors cover {len(units):,} of {len(words):,} words, {share:.1%} of the "
-        f"{len(spoken):,} spoken"
-    )
+    units = {name: known_units(fits.rows[name], words) for name in fits.methods}
+    first = next(iter(units.values()))
+    if not first:
+        raise InvalidInputError("the vectors contain none of the dialogues' words, in English")
+    unknown = random_units(words, len(next(iter(first.values()))))
+    share = sum(word in first for word in spoken) / max(len(spoken), 1)
+    part = f"{share:.1%} of the {len(spoken):,} spoken"
+    coverage = f"the vectors cover {len(first):,} of {len(words):,} words, {part}"
     if share < ENOUGH:
         message = f"{coverage} in the dialogues; all other words get random vectors"
         warnings.warn(message, FewWordsWarning, stacklevel=2)
-    return embeddings, [coverage, *fits.notes]
+    return {name: {**unknown, **known} for name, known in units.items()}, [coverage, *fits.notes]
 
 
 def compare_dialogue(
@@ -96,20 +94,11 @@ def compare_dialogue(
     resume: str | os.PathLike[str] | None = None,
     progress: Progress = silent,
 ) -> Study:
-    """Train trackers on each method's vectors, several times, and compare their accuracy.
+    """Train trackers on each method's vectors, once per seed, and compare their accuracy.
 
-    Parameters
-    ----------
-    vectors, methods, fitting
-        As in `conceptor.compare`; the method `random` has random vectors.
-    slots, seeds
-        All three slots also give the joint goal; the number of runs of each method.
-    workers : int, optional
-        Number of processes; by default one per processor. The result does not depend on it.
-    name : str
-        Name of the vectors in the result.
-    resume : path, optional
-        A directory for the results of finished trackers, which are not trained again.
+    The method `random` has random vectors. All three slots also give the joint goal. The result
+    does not depend on the number of processes (by default one per processor). `resume` is a
+    directory for the results of finished trackers, which are not trained again.
     """
     unknown = [slot for slot in slots if slot not in SLOTS]
     if unknown or not slots:
@@ -117,74 +106,74 @@ def compare_dialogue(
         raise InvalidInputError(f"{problem}; choose from {', '.join(SLOTS)}")
     if seeds < 1 or not methods:
         raise InvalidInputError("name at least one method, and at least one seed")
-    options = options or TrackerOptions()
     embeddings, notes = embed_corpus(vectors, corpus, methods, fitting, progress=progress)
-    dimension = next(iter(embeddings.values())).dimension
-    jobs: dict[Key, Embedding] = {
-        # The random control draws new vectors for each seed.
-        (method, seed, slot): embeddings.get(method) or Embedding.random(dimension, seed)
-        for seed, method, slot in itertools.product(range(seeds), dict.fromkeys(methods), slots)
-    }
-    trials: dict[Key, Trial] = {}
-    paths: dict[Key, Path] = {}
+    dimension = len(next(iter(next(iter(embeddings.values())).values())))
     if resume is not None:
-        paths = {key: _trial_file(Path(resume), key, jobs[key], options) for key in jobs}
         Path(resume).mkdir(parents=True, exist_ok=True)
-        for key, path in paths.items():
-            if path.exists():
-                trials[key] = Trial(**read_object(path))
-    missing = {key: embedding for key, embedding in jobs.items() if key not in trials}
-    for trial in _run_trials(corpus, missing, options, workers or os.cpu_count() or 1):
-        key = (trial.method, trial.seed, trial.slot)
-        trials[key] = trial
-        if resume is not None:
-            with replace_atomically(paths[key]) as beside:
-                beside.write_text(json.dumps(vars(trial)) + "\n", encoding="utf-8")
-        progress("training", len(trials) / len(jobs), len(trials))
-    return Study.from_trials(name, corpus, [trials[key] for key in jobs], notes)
-
-
-def _run_trials(
-    corpus: Corpus, jobs: Mapping[Key, Embedding], options: TrackerOptions, workers: int
-) -> Iterator[Trial]:
-    """Run trials in this many processes; yield them as they finish.
-
-    Every trial runs on one thread, so its result does not depend on the number of workers.
-    """
-    if workers == 1 or len(jobs) < 2:
-        for key, embedding in jobs.items():
-            yield run_trial(corpus, key, embedding, options)
-        return
+    tasks = []
     # Slots with many values take longest; starting them first leaves no processor idle at the end.
     # Seeds come before that: a stopped study has fewer seeds, not fewer methods.
-    ordered = sorted(jobs, key=lambda key: (key[1], -len(corpus.values[key[2]])))
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(jobs)), context) as pool:
-        futures = [pool.submit(run_trial, corpus, key, jobs[key], options) for key in ordered]
+    longest = sorted(slots, key=lambda slot: -len(corpus.values[slot]))
+    for seed, slot, method in itertools.product(range(seeds), longest, dict.fromkeys(methods)):
+        # The random control draws new vectors for each seed.
+        rows = embeddings.get(method) or random_units(corpus.words, dimension, f"random {seed}")
+        tasks.append((corpus, (method, seed, slot), rows, options or TrackerOptions(), resume))
+    trials = {}
+    for trial in _run_all(tasks, min(workers or os.cpu_count() or 1, len(tasks))):
+        trials[trial.method, trial.seed, trial.slot] = trial
+        progress("training", len(trials) / len(tasks), len(trials))
+    order = itertools.product(dict.fromkeys(methods), range(seeds), slots)
+    return Study.from_trials(name, corpus, [trials[key] for key in order], notes)
+
+
+Task = tuple[Corpus, Key, Embedding, TrackerOptions, "str | os.PathLike[str] | None"]
+
+
+def _run_all(tasks: Sequence[Task], workers: int) -> Iterator[Trial]:
+    """Yield every trial. Each runs on one thread, so the number of processes changes nothing."""
+    if workers == 1:
+        yield from map(_train_or_read, tasks)
+        return
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         try:
-            for future in as_completed(futures):
-                yield future.result()
+            yield from pool.map(_train_or_read, tasks)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-class Run(NamedTuple):
-    """A method and a seed: its trials by slot, and its counts of correct turns by goal."""
+def _train_or_read(task: Task) -> Trial:
+    """Run a trial, or read its result if an earlier study of these settings and vectors left it."""
+    corpus, key, embedding, options, directory = task
+    if directory is None:
+        return run_trial(corpus, key, embedding, options)
+    digest = hashlib.blake2b(repr((key, options)).encode(), digest_size=8)
+    for word in sorted(embedding):
+        digest.update(word.encode() + embedding[word].tobytes())
+    name = re.sub(r"\W+", "-", "-".join(map(str, key)))
+    path = Path(directory) / f"{name}-{digest.hexdigest()}.json"
+    if path.exists():
+        return Trial(**read_object(path))
+    trial = run_trial(corpus, key, embedding, options)
+    with replace_atomically(path) as beside:
+        beside.write_text(json.dumps(vars(trial)) + "\n", encoding="utf-8")
+    return trial
 
-    trials: Mapping[str, Trial]
+
+class Run(NamedTuple):
+    """A method and a seed: its counts of correct turns by goal, and the best epoch of each slot."""
+
     counts: Mapping[str, Counts]
+    kept: Mapping[str, int]
 
 
 def paired_difference(gains: NDArray[np.int64], turns: NDArray[np.int64]) -> Interval | None:
     """Return the mean difference in accuracy, with 95% interval over seeds and dialogues.
 
     `gains` (seeds × dialogues) are the additional correct turns of one method over another, and
-    `turns` the turns of each dialogue. None for fewer than two seeds, or no turns.
-
-    The variance of the mean has two parts: the variance over seeds, divided by their number (the
-    randomness of training), and the variance over resampled test dialogues (bootstrap; the choice
-    of dialogues). Both include the interaction of seeds and dialogues, so their sum is slightly too
-    large. The interval is Student's with Satterthwaite's degrees of freedom.
+    `turns` the turns of each dialogue. The variance of the mean is that over seeds, divided by
+    their number, plus that over resampled test dialogues (bootstrap). Both include the interaction
+    of seeds and dialogues, so the sum is slightly too large. The interval is Student's with
+    Satterthwaite's degrees of freedom.
     """
     from scipy.stats import t as student
 
@@ -206,10 +195,7 @@ def paired_difference(gains: NDArray[np.int64], turns: NDArray[np.int64]) -> Int
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Runs on one corpus, by method and seed, and the counts of string matching by goal.
-
-    `notes` describe the vectors' coverage of the corpus, and how the methods were fitted.
-    """
+    """Runs on one corpus, by method and seed, and the counts of string matching by goal."""
 
     vectors: str
     string_match: Mapping[str, Counts]
@@ -229,8 +215,8 @@ class Study:
         runs: dict[str, dict[int, Run]] = {}
         for (method, seed), by_slot in by_run.items():
             states = {slot: by_slot[slot].states for slot in slots}
-            counts = goal_counts(corpus.test, states)
-            runs.setdefault(method, {})[seed] = Run({s: by_slot[s] for s in slots}, counts)
+            kept = {slot: by_slot[slot].kept for slot in slots}
+            runs.setdefault(method, {})[seed] = Run(goal_counts(corpus.test, states), kept)
         return cls(vectors, goal_counts(corpus.test, matched), runs, notes)
 
     @property
@@ -259,101 +245,75 @@ class Study:
         gains = [mine[seed].counts[goal][0] - theirs[seed].counts[goal][0] for seed in mine]
         return paired_difference(np.stack(gains), self.string_match[goal][1])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        first = next(iter(self.runs))
-        methods = []
-        for method, runs in self.runs.items():
-            differences = {goal: self.difference(method, goal) for goal in self.goals}
-            entry: dict[str, Any] = {
-                "name": method,
-                "mean": {goal: self.mean(method, goal) for goal in self.goals},
-                "deviation": {goal: self.deviation(method, goal) for goal in self.goals},
-                f"over {first}": {goal: asdict(d) for goal, d in differences.items() if d},
-                "runs": [],
+    def records(self) -> list[dict[str, Any]]:
+        """Return every run and goal, and string matching as a run without a seed."""
+        matching = {"string match": {None: Run(self.string_match, {})}}
+        return [
+            {
+                "vectors": self.vectors,
+                "method": method,
+                "seed": seed,
+                "goal": goal,
+                "right": int(counts[0].sum()),
+                "total": int(counts[1].sum()),
+                "percent": percent(counts),
+                "kept": run.kept.get(goal),
             }
-            for seed, run in runs.items():
-                trials = run.trials.items()
-                entry["runs"].append(
-                    {
-                        "seed": seed,
-                        "accuracies": _accuracies(run.counts),
-                        "kept": {slot: trial.kept for slot, trial in trials},
-                        "seconds": round(sum(trial.seconds for _, trial in trials), 1),
-                        "curves": {slot: trial.curve for slot, trial in trials},
-                    }
-                )
-            methods.append(entry)
-        matched = _accuracies(self.string_match)
-        head = {"vectors": self.vectors, "notes": self.notes, "string match": matched}
-        return dict(jsonable(head | {"methods": methods}))
-
-
-def _accuracies(counts: Mapping[str, Counts]) -> dict[str, dict[str, float]]:
-    return {
-        goal: {"right": int(c[0].sum()), "total": int(c[1].sum()), "percent": percent(c)}
-        for goal, c in counts.items()
-    }
+            for method, runs in (matching | dict(self.runs)).items()
+            for seed, run in runs.items()
+            for goal, counts in run.counts.items()
+        ]
 
 
 def dialogue_result(study: Study) -> Result:
     """Return a study in every output format."""
-    notes = [study.vectors, *study.notes]
+    first, records = next(iter(study.runs)), study.records()
+    methods = []
+    for method in study.runs:
+        differences = {goal: study.difference(method, goal) for goal in study.goals}
+        over = {goal: asdict(gain) for goal, gain in differences.items() if gain}
+        mean = {goal: study.mean(method, goal) for goal in study.goals}
+        spread = {goal: study.deviation(method, goal) for goal in study.goals}
+        methods.append({"name": method, "mean": mean, "deviation": spread, f"over {first}": over})
+    head = {"vectors": study.vectors, "notes": study.notes}
     return Result(
-        study.to_dict(), dialogue_tables(study), notes, own_csv=lambda: dialogue_csv(study)
+        jsonable(head | {"methods": methods, "runs": records}),
+        dialogue_tables(study),
+        [study.vectors, *study.notes],
+        csv=lambda: csv_text(list(records[0]), [list(each.values()) for each in records]),
     )
-
-
-def dialogue_csv(study: Study) -> str:
-    """Return CSV with one line per run and goal, and string matching as a run without a seed.
-
-    `kept` is the best epoch of a slot's tracker; the joint goal has none.
-    """
-    rows: list[list[object]] = []
-    for goal, accuracy in _accuracies(study.string_match).items():
-        rows.append([study.vectors, "string match", "", goal, *accuracy.values(), ""])
-    for method, runs in study.runs.items():
-        for seed, run in runs.items():
-            for goal, accuracy in _accuracies(run.counts).items():
-                epoch = run.trials[goal].kept if goal in run.trials else ""
-                rows.append([study.vectors, method, seed, goal, *accuracy.values(), epoch])
-    head = ["vectors", "method", "seed", "goal", "right", "total", "percent", "kept"]
-    return csv_text(head, rows)
 
 
 def dialogue_tables(study: Study) -> list[Table]:
     """Return mean and spread, differences from the first method, and every run."""
     goals, matched = study.goals, study.string_match
-    best = [max(study.mean(method, goal) for method in study.runs) for goal in goals]
+    best = {goal: max(study.mean(method, goal) for method in study.runs) for goal in goals}
     means, differences, every = [], [], []
-    for number, (method, runs) in enumerate(study.runs.items()):
-        cells = []
-        for goal, top in zip(goals, best, strict=True):
+    for method, runs in study.runs.items():
+        cells, gains = [], []
+        for goal in goals:
             mean, spread = f"{study.mean(method, goal):.1f}", study.deviation(method, goal)
             text = mean if math.isnan(spread) else f"{mean} ± {spread:.1f}"
-            cells.append(Cell(text, best=len(study.runs) > 1 and mean == f"{top:.1f}"))
+            cells.append(Cell(text, best=len(study.runs) > 1 and mean == f"{best[goal]:.1f}"))
+            gain, text = study.difference(method, goal), "—"
+            if gain is not None:
+                numbers = (gain.difference, gain.low, gain.high)
+                text = "{} ({} … {})".format(*(format_signed(each, 1) for each in numbers))
+            gains.append(Cell(text))
         means.append(Line(f"{method} ({len(runs)})", cells))
-        if number and len(runs) > 1:
-            cells = []
-            for goal in goals:
-                interval, text = study.difference(method, goal), "—"
-                if interval is not None:
-                    numbers = (interval.difference, interval.low, interval.high)
-                    text = "{} ({} … {})".format(*(format_signed(each, 1) for each in numbers))
-                cells.append(Cell(text))
-            differences.append(Line(method, cells))
+        if means[1:] and len(runs) > 1:
+            differences.append(Line(method, gains))
         for seed, run in runs.items():
             cells = [Cell(f"{percent(run.counts[goal]):.1f}") for goal in goals]
-            epochs = "/".join(str(trial.kept) for trial in run.trials.values())
+            epochs = "/".join(map(str, run.kept.values()))
             every.append(Line(f"{method}, seed {seed}", [*cells, Cell(epochs, faint=True)]))
     accuracies = [Cell(f"{percent(matched[goal]):.1f}") for goal in goals]
     turns = [Cell(str(matched[goal][1].sum()), faint=True) for goal in goals]
     means += [Line("string match", accuracies, summary=True), Line("turns", turns, summary=True)]
-    first = next(iter(study.runs))
-    title = f"Difference from {first}, with 95% interval over seeds and test dialogues"
+    first, over = next(iter(study.runs)), "with 95% interval over seeds and test dialogues"
     tables = [
         Table("Goal accuracy %, mean ± standard deviation (runs)", goals, means),
-        Table(title, goals, differences),
+        Table(f"Difference from {first}, {over}", goals, differences),
         Table("Every run", [*goals, "epochs"], every),
     ]
     return [table for table in tables if table.lines]

@@ -1,8 +1,7 @@
 """The available part of the Google News vectors: 31,530 of three million words.
 
-Two published packages contain words of the paper's own file. The first has 26,423 frequent words in
-the file's order, scaled to length 1. The second has 13,013 words with their original lengths. Words
-in both have the same vectors up to length.
+Of two published packages one has 26,423 frequent words in the file's order, scaled to length 1, and
+the other 13,013 words with their lengths. Words in both have the same vectors up to length.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.base.progress import Progress, silent
 from conceptor.data.registry import MissingDataError, fetch
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.table import WordVectors
 from conceptor.vectors.vectors import collect_rows
 
 if TYPE_CHECKING:
-    import os
     from pathlib import Path
 
-    from conceptor.data.registry import Bars
+    from conceptor.data.word_lists import Directory
 
 FREQUENT = "vectors/googlenews-26k.bin"
 ORIGINAL_LENGTHS = "vectors/googlenews-13k.bin"
@@ -28,15 +27,11 @@ TOTAL = 3_000_000
 
 
 def google_news_vectors(
-    data: str | os.PathLike[str] | None = None,
-    *,
-    offline: bool = False,
-    progress: Bars | None = None,
+    data: Directory = None, *, offline: bool = False, progress: Progress = silent
 ) -> tuple[WordVectors, str]:
     """Return the words of both parts, and a line that describes them.
 
-    The first part is required (MissingDataError). The second cannot be downloaded; without it, the
-    vectors of the first are returned unchanged.
+    The second cannot be downloaded; without it, the vectors of the first are returned unchanged.
     """
     frequent = _read(fetch(FREQUENT, data, offline=offline, progress=progress))
     count = f"of the {TOTAL:,} Google News words"
@@ -45,8 +40,8 @@ def google_news_vectors(
     except MissingDataError:
         return frequent, f"{len(frequent):,} {count}, all of length 1"
     merged, scale, rescaled = merge(frequent, other)
-    note = f"{len(merged):,} {count}; {rescaled:,} of unknown length have length {scale:.2f}"
-    return merged, note
+    rest = f"{rescaled:,} of unknown length have length {scale:.2f}"
+    return merged, f"{len(merged):,} {count}; {rest}"
 
 
 def _read(path: Path) -> WordVectors:
@@ -57,10 +52,8 @@ def _read(path: Path) -> WordVectors:
 def merge(units: WordVectors, other: WordVectors) -> tuple[WordVectors, float, int]:
     """Return the union, the length given to unit vectors, and the number of those vectors.
 
-    Words of the second part keep their lengths. The others get the root mean square length of the
-    shared words, so that both kinds have the same weight in second moments. Length matters only
-    there; cosines ignore it. Words of the first part come first, because only they are sorted by
-    frequency.
+    That length is the root mean square of the shared words, so that both kinds have the same weight
+    in second moments. Words of the first part come first: only they are sorted by frequency.
     """
     places = units.rows(other.words)
     shared = places >= 0

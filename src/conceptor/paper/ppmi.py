@@ -1,8 +1,7 @@
 """Word vectors from text: co-occurrence counts, PPMI, and a truncated SVD.
 
 Levy, Goldberg & Dagan (2015), Improving Distributional Similarity with Lessons Learned from Word
-Embeddings, TACL. The text is read once, and takes about 16 bytes of memory per token. Nothing is
-random.
+Embeddings, TACL. The text is read once, in about 16 bytes per token. Nothing is random.
 
 Examples
 --------
@@ -22,8 +21,9 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
 import numpy as np
@@ -39,18 +39,15 @@ if TYPE_CHECKING:
     Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 BLOCK_BYTES = 1 << 20
-# Text has spaces; a file with none in this many bytes is not text.
-LONGEST_WORD_BYTES = 1 << 26
+SMOOTHING = 0.75
 _TOKENS_AT_ONCE = 1 << 22
-_END = "\0"  # of a line, paragraph or document
 
 
 @dataclass(frozen=True, eq=False)
 class Cooccurrence:
-    """Counts of words and of pairs of words in a text.
+    """Counts of words, sorted (ties by first appearance), and of all tokens.
 
-    `words` are sorted by `counts`, ties in order of first appearance; `tokens` is the number of all
-    tokens. Entry (w, c) of the sparse `matrix` sums the weights of all occurrences of c in a window
+    Entry (w, c) of the sparse `matrix` sums the weights of all occurrences of c in a window
     around w.
     """
 
@@ -61,66 +58,42 @@ class Cooccurrence:
 
 
 def cooccurrence(
-    corpus: Corpus,
-    *,
-    window: int = 5,
-    min_count: int = 10,
-    max_words: int | None = None,
-    tokens: Literal["words", "spaces"] = "words",
-    lowercase: bool = True,
-    unit: Literal["line", "paragraph", "document"] = "line",
-    progress: Progress = silent,
+    corpus: Corpus, *, window: int = 5, min_count: int = 10, progress: Progress = silent
 ) -> Cooccurrence:
     """Count words, and pairs of words within a window of each other.
 
-    Parameters
-    ----------
-    corpus
-        The name of a file (which may be compressed), or several documents: paths are files, and
-        each `str` is a text itself.
-    window
-        The number of context tokens on each side. Distance k has the weight
-        ``(window − k + 1) / window``, the expected value of word2vec's window of random size.
-    min_count, max_words
-        The vocabulary: words at least this frequent, and at most this many. Other tokens keep
-        their place in the text, so windows do not stretch over them ("clean" in Levy et al.).
-    tokens, lowercase
-        `words`: runs of letters, marks and digits with apostrophes inside; `spaces`: anything
-        between spaces, for tokenized text. Both in lower case, or unchanged.
-    unit
-        The boundary that windows do not cross: the end of a `line`, an empty line (`paragraph`, for
-        text with wrapped lines), or only the end of a `document`.
+    A corpus is the name of a file (which may be compressed), or several documents, of which paths
+    are files and each `str` is a text itself. Words are runs of letters, marks and digits with
+    apostrophes inside, in lower case. Windows end with the line; distance k has the weight
+    ``(window − k + 1) / window``, the expected value of word2vec's window of random size. Rare
+    words keep their place, so windows do not stretch over them ("clean" in Levy et al.).
     """
     from scipy import sparse
 
-    sizes = {"window": window, "min_count": min_count, "max_words": max_words}
-    for name, value in sizes.items():
-        if value is not None and value < 1:
-            raise InvalidInputError(f"{name} must be at least 1, not {value}")
-    numbers, words = _number_tokens(corpus, tokens, lowercase, unit, progress)
+    if window < 1:
+        raise InvalidInputError(f"window must be at least 1, not {window}")
+    numbers, words = _number_tokens(corpus, progress)
     counts = np.bincount(numbers, minlength=len(words))
-    counts[0] = 0  # boundaries
+    counts[0] = 0  # ends of lines
     total = int(counts.sum())
-    order = np.argsort(-counts, kind="stable")[:max_words]
-    order = order[counts[order] >= min_count]
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= max(min_count, 1)]
     if not total:
         raise InvalidInputError("the corpus is empty: it contains no tokens; name another file")
     if len(order) < 2:
-        raise InvalidInputError(
-            f"{total:,} tokens, but {len(order)} word(s) occur at least {min_count} times; "
-            "use a lower minimum count or more text"
-        )
+        few = f"{len(order)} word(s) occur at least {min_count} times"
+        raise InvalidInputError(f"{total:,} tokens, but {few}; lower that count or use more text")
     renumbered = np.full(len(words), -1, dtype=np.int32)
     renumbered[order] = np.arange(len(order), dtype=np.int32)
     is_token = numbers != 0
-    units = np.cumsum(~is_token, dtype=np.int32)[is_token]
+    lines = np.cumsum(~is_token, dtype=np.int32)[is_token]
     places = renumbered[numbers[is_token]]
     matrix = sparse.csr_array((len(order), len(order)), dtype=np.float64)
     for start in range(0, total, _TOKENS_AT_ONCE):
         for distance in range(1, window + 1):
             stop = max(start, min(start + _TOKENS_AT_ONCE, total - distance))
             near, far = slice(start, stop), slice(start + distance, stop + distance)
-            is_pair = (units[near] == units[far]) & (places[near] >= 0) & (places[far] >= 0)
+            is_pair = (lines[near] == lines[far]) & (places[near] >= 0) & (places[far] >= 0)
             entries = np.full(np.count_nonzero(is_pair), float(window - distance + 1))
             at = (places[near][is_pair], places[far][is_pair])
             matrix += sparse.coo_array((entries, at), shape=matrix.shape).tocsr()
@@ -130,30 +103,20 @@ def cooccurrence(
     return Cooccurrence([words[i] for i in order], counts[order], total, matrix)
 
 
-def ppmi(
-    counted: Cooccurrence,
-    *,
-    smoothing: float = 0.75,
-    shift: float = 1.0,
-) -> Any:  # noqa: ANN401 - a sparse matrix, which has no types
-    """Return ``max(0, log(P(w, c) / (P(w) P_a(c))) − log k)`` as a sparse float32 matrix.
+def ppmi(counted: Cooccurrence) -> Any:  # noqa: ANN401 - a sparse matrix, which has no types
+    """Return ``max(0, log(P(w, c) / (P(w) P_a(c))))`` as a sparse float32 matrix.
 
-    `smoothing` is a in ``P_a(c) = #(c)^a / Σ #(c)^a``: below 1 it keeps rare contexts from
-    dominating. `shift` is k ≥ 1, the number of negative samples in the word2vec analogy.
+    ``P_a(c) = #(c)^0.75 / Σ #(c)^0.75``, which keeps rare contexts from dominating.
     """
     from scipy import sparse
 
-    if not 0 <= smoothing <= 1:
-        raise InvalidInputError(f"smoothing must be between 0 and 1, not {smoothing}")
-    if not 1 <= shift < np.inf:
-        raise InvalidInputError(f"shift must be at least 1 (no shift), not {shift}")
     counts = counted.matrix.tocoo()
     rows, columns = counts.coords
     marginal = counts.sum(axis=1)
     with np.errstate(divide="ignore"):  # a word without neighbors has no entries either
         log_marginal = np.log(marginal)
-    constant = np.log(np.sum(marginal[marginal > 0] ** smoothing)) - np.log(shift)
-    data = np.log(counts.data) - log_marginal[rows] - smoothing * log_marginal[columns] + constant
+    constant = np.log(np.sum(marginal[marginal > 0] ** SMOOTHING))
+    data = np.log(counts.data) - log_marginal[rows] - SMOOTHING * log_marginal[columns] + constant
     is_positive = data > 0
     where = (rows[is_positive], columns[is_positive])
     return sparse.csr_array((data[is_positive].astype(np.float32), where), shape=counts.shape)
@@ -162,9 +125,8 @@ def ppmi(
 def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # noqa: ANN401
     """Return the leading left singular vectors Θ and singular values D (descending).
 
-    Uses Lanczos (ARPACK) on the Gram operator from a fixed start, and makes each column's largest
-    component positive, so the same input gives the same output. Singular values that are zero up
-    to rounding are set to zero, and so are their columns.
+    A fixed start and each column's largest component made positive give the same output for the
+    same input. What is zero up to rounding is set to zero.
     """
     from scipy.sparse.linalg import svds
 
@@ -173,7 +135,7 @@ def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # no
             f"vectors of dimension {dimension} need a vocabulary of more than {dimension} words; "
             f"there are {matrix.shape[0]}"
         )
-    if matrix.nnz == 0:
+    if not matrix.count_nonzero():
         raise InvalidInputError("no pair of words occurs more often than by chance; use more text")
     start = np.random.default_rng(0).standard_normal(min(matrix.shape))
     # One BLAS thread: on ARPACK's thin products several threads mostly wait for each other.
@@ -191,84 +153,59 @@ def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # no
 
 def weight_eigenvalues(theta: Float64, values: Float64, power: float = 0.5) -> NDArray[np.float32]:
     """Return the vectors ``Θ D^p``; zero singular values stay zero for any p."""
-    if not np.isfinite(power):
-        raise InvalidInputError(f"power must be a finite number, not {power}")
     scale = np.power(values, power, out=np.zeros_like(values), where=values > 0)
     return (theta * scale).astype(np.float32)
 
 
-def _number_tokens(
-    corpus: Corpus, tokens: str, lowercase: bool, unit: str, progress: Progress
-) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the number of each token and boundary, and the words by number."""
-    pattern = re.compile(_word_pattern() if tokens == "words" else r"[^\s\0]+|\0")
-    numbers = {_END: 0}
+def _number_tokens(corpus: Corpus, progress: Progress) -> tuple[NDArray[np.int32], list[str]]:
+    """Return the number of each word and line end, and the words by number."""
+    pattern = _word_or_line_end()
+    numbers = {"\n": 0}
     sequence = array("i")
-    for text in _read_texts(corpus):
-        if unit == "line":
-            text = text.replace("\n", _END)
-        elif unit == "paragraph":
-            text = re.sub(r"\n[ \t\r\v\f]*(?=\n)", _END, text)
-        if lowercase:
-            text = text.lower()
-        if tokens == "words":
+    documents = [Path(corpus)] if isinstance(corpus, (str, os.PathLike)) else corpus
+    for document in documents:
+        texts = [document] if isinstance(document, str) else _read_file(Path(document))
+        for text in chain(texts, ["\n"]):
             # An underscore is a word character for Python's regular expressions only.
-            text = text.replace("’", "'").replace("_", ".")
-        sequence.extend([numbers.setdefault(word, len(numbers)) for word in pattern.findall(text)])
-        progress("reading", None, len(sequence))
+            plain = text.lower().replace("’", "'").replace("_", ".")
+            words = pattern.findall(plain)
+            sequence.extend([numbers.setdefault(word, len(numbers)) for word in words])
+            progress("reading", None, len(sequence))
     return np.array(sequence, dtype=np.int32), list(numbers)
 
 
 @cache
-def _word_pattern() -> str:
-    """Return the pattern of a word or boundary: letters, digits and marks, apostrophes inside."""
+def _word_or_line_end() -> re.Pattern[str]:
     marks = "".join(chr(c) for c in range(sys.maxunicode) if category(chr(c))[0] == "M")
     letter = rf"[\w{marks}]"
-    return rf"{letter}+(?:'{letter}+)*|\0"
-
-
-def _read_texts(corpus: Corpus) -> Iterator[str]:
-    """Yield text in pieces that end with a word; `_END` follows each document."""
-    if isinstance(corpus, (str, os.PathLike)):
-        corpus = [Path(corpus)]
-    for document in corpus:
-        if isinstance(document, os.PathLike):
-            yield from _read_file(Path(document))
-        else:
-            yield document
-        yield _END
+    return re.compile(rf"{letter}+(?:'{letter}+)*|\n")
 
 
 def _read_file(path: Path) -> Iterator[str]:
+    """Yield the text in pieces that end with a space or a line."""
     if not path.is_file():
         problem = "is a directory" if path.is_dir() else "no such file"
         raise InvalidInputError(f"{path}: {problem}; name a text file")
-    rest, offset, is_last = b"", 0, False
+    rest, offset = b"", 0
     with ByteReader(path) as reader:
-        while not is_last:
-            data = reader.read(BLOCK_BYTES)
-            is_last = not data
+        while data := reader.read(BLOCK_BYTES):
             data = rest + data
-            # White space goes to the next piece, so that an empty line is in one of them.
-            cut = len(data[: max(data.rfind(space) for space in b" \n\t\r") + 1].rstrip())
-            if is_last:
-                cut = len(data)
-            elif len(data) - cut > LONGEST_WORD_BYTES:
-                raise InvalidInputError(
-                    f"{path}, byte {offset + cut}: {len(data) - cut} bytes without a space or line "
-                    "break; this is not text"
-                )
-            try:
-                text = data[:cut].decode()
-            except UnicodeDecodeError as error:
-                raise InvalidInputError(
-                    f"{path}, byte {offset + error.start}: 0x{data[error.start]:02x} is not UTF-8; "
-                    "convert the file first, e.g. with iconv -f latin1 -t utf-8"
-                ) from None
-            if _END in text:
-                raise InvalidInputError(
-                    f"{path}, byte {offset + data.index(0)}: a NUL character; this is not UTF-8 "
-                    "text (UTF-16 can be converted with iconv -f utf-16 -t utf-8)"
-                )
-            yield text.removeprefix("\ufeff") if offset == 0 else text
+            cut = max(data.rfind(b" "), data.rfind(b"\n")) + 1
+            yield _decode(data[:cut], path, offset)
             rest, offset = data[cut:], offset + cut
+        yield _decode(rest, path, offset)
+
+
+def _decode(data: bytes, path: Path, offset: int) -> str:
+    try:
+        text = data.decode()
+        if "\0" not in text:
+            return text
+        wrong, place = "a NUL character", data.index(0)
+    except UnicodeDecodeError as error:
+        place = error.start
+        wrong = f"0x{data[place]:02x}"
+    raise InvalidInputError(
+        f"{path}, byte {offset + place}: {wrong} is not UTF-8 text; convert the file first, e.g. "
+        "with iconv -f latin1 -t utf-8 (or -f utf-16)"
+    )

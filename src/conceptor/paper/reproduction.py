@@ -7,23 +7,22 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.base.errors import MissingExtraError
 from conceptor.base.progress import Progress, silent
 from conceptor.data import registry
-from conceptor.data.word_lists import PAPER_VOCABULARY
+from conceptor.data.word_lists import PAPER_VOCABULARY, Directory
 from conceptor.evaluation import Evaluation
 from conceptor.evaluation.battery import Battery, evaluate
-from conceptor.evaluation.comparison import compare_words
+from conceptor.evaluation.comparison import compare
 from conceptor.evaluation.task import TextTask
 from conceptor.fit import FitOptions
 from conceptor.methods import ORIGINAL
 from conceptor.paper.counterfitting import counterfit, load_lexicon
 from conceptor.paper.google_news import google_news_vectors
-from conceptor.paper.notebook import as_in_notebook
 from conceptor.paper.tables import PaperCell, Part, Reproduction, paper_tables
 from conceptor.paper.woz import SLOTS, load_corpus
 from conceptor.vectors.files import as_vectors, open_vectors
@@ -57,15 +56,9 @@ class PaperVectors:
 
 
 def available_vectors(
-    data: str | os.PathLike[str] | None = None,
-    *,
-    offline: bool = False,
-    progress: registry.Bars | None = None,
+    data: Directory = None, *, offline: bool = False, progress: Progress = silent
 ) -> tuple[dict[str, PaperVectors], dict[str, str]]:
-    """Return the available vectors of the paper, and why others are missing.
-
-    `word2vec` are the published parts of Google News, `glove` is GloVe 6B 50d as a stand-in.
-    """
+    """Return the published parts of Google News and the stand-in for GloVe, and what is missing."""
     available, missing = {}, {}
     try:
         news, title = google_news_vectors(data, offline=offline, progress=progress)
@@ -84,32 +77,20 @@ def reproduce(
     sources: Mapping[str, object],
     battery: Battery,
     *,
-    notebook: bool = False,
     dialogue: int = 0,
     options: TrackerOptions | None = None,
     resume: str | os.PathLike[str] | None = None,
-    data: str | os.PathLike[str] | None = None,
+    data: Directory = None,
     offline: bool = False,
     progress: Progress = silent,
 ) -> Reproduction:
     """Run the paper's protocol: α = 2, d = 3 (word2vec) or 2 (GloVe), the 200-count vocabulary.
 
-    Parameters
-    ----------
-    sources : mapping of `word2vec` and `glove` to vectors, or to PaperVectors
-        One of the two is enough. If you do not have the paper's files, use `available_vectors`.
-    battery : Battery
-        The paper's three tasks.
-    notebook : bool
-        Rank ties and split sentences as the authors' notebook does (needs NLTK).
-    dialogue, options, resume : int, and TrackerOptions and path, optional
-        The number of trackers to train for each method and slot (0 for none), their options, and
-        the directory for finished ones, as in `compare_dialogue`.
-    data, offline
-        Where to find the estimation vocabulary, the lexicon and the dialogues. The vocabulary is
-        required; without the others, their cells stay empty.
+    `sources` are vectors, or PaperVectors, of `word2vec`, `glove` or both; `battery` has the
+    paper's three tasks. `dialogue` is the number of trackers to train for each method and slot,
+    with `options` and `resume` as in `compare_dialogue`. The vocabulary is required; without
+    lexicon or dialogues, their cells stay empty.
     """
-    battery = as_in_notebook(battery) if notebook else battery
     vocabulary = registry.fetch(PAPER_VOCABULARY, data, offline=offline)
     fitting = FitOptions(vocabulary=vocabulary, data=data)
     missing, lexicon = dict(battery.missing), {}
@@ -120,63 +101,52 @@ def reproduce(
     simlex = Battery([task for task in battery.tasks if task.dataset == "SimLex"])
     variants = SUPERVISED if lexicon and simlex.tasks else {}
     cells: list[PaperCell] = []
-    parts, studies, remarks = {}, {}, []
+    parts, remarks = {}, []
     for name, source in sources.items():
         if not isinstance(source, PaperVectors):
             source = PaperVectors(source, as_vectors(source).name)
         vectors = keep(as_vectors(source.vectors))
         directions = paper_tables()["settings"]["abtt_directions"][name]
         specs = {m: f"abtt:n_directions={directions}" if m == "abtt" else m for m in METHODS}
-        comparison = compare_words(
-            vectors, list(specs.values()), battery, fitting, resamples=0, progress=progress
-        )
+        how: dict[str, Any] = {"rows": "words", "resamples": 0, "progress": progress}
+        comparison = compare(vectors, list(specs.values()), battery, fitting, **how)
         evaluations = {method: comparison.evaluations[spec] for method, spec in specs.items()}
         for variant, kinds in variants.items():
-            synonyms, antonyms = (
-                lexicon[kind] if kind in kinds else [] for kind in ("synonyms", "antonyms")
-            )
-            fitted = counterfit(vectors, synonyms, antonyms, progress=progress)
+            pairs = (lexicon[kind] if kind in kinds else [] for kind in ("synonyms", "antonyms"))
+            fitted = counterfit(vectors, *pairs, progress=progress)
             evaluations[variant] = evaluate(fitted, simlex, progress=progress)
         gates = {spec: solution.gate.tolist() for spec, solution in comparison.solutions.items()}
         notes = [note.replace(str(vocabulary), PAPER_VOCABULARY) for note in comparison.notes]
-        parts[name] = Part(source.title, source.stand_in, gates, notes)
+        study = None
         try:
             if dialogue:
                 from conceptor.paper.dialogue import compare_dialogue
 
-                studies[name] = compare_dialogue(
-                    vectors,
-                    load_corpus(data, offline=offline),
-                    list(specs.values()),
-                    fitting,
-                    seeds=dialogue,
-                    options=options,
-                    resume=resume,
-                    progress=progress,
-                )
+                corpus = load_corpus(data, offline=offline)
+                how = {"options": options, "resume": resume, "progress": progress}
+                methods = list(specs.values())
+                study = compare_dialogue(vectors, corpus, methods, fitting, seeds=dialogue, **how)
+                notes.append(f"dialogue: {dialogue} run(s) of each method; {study.notes[0]}")
         except (registry.MissingDataError, MissingExtraError) as error:
             missing["dialogue"] = str(error)
+        parts[name] = Part(source.title, source.stand_in, gates, notes)
         absent = {}
         for task in battery.tasks:
             if name == "word2vec" and isinstance(task, TextTask):
                 words, counts = task.texts.counts
                 absent[task.dataset] = int(counts[:, np.isin(words, NOT_IN_GOOGLE_NEWS)].sum())
-        cells += [
-            _measure(cell, specs, evaluations, studies.get(name), absent)
-            for cell in _paper_cells(name)
-        ]
+        cells += [_measure(cell, specs, evaluations, study, absent) for cell in _paper_cells(name)]
         their_count, size = _FILES[name]
         count = vectors.count or sum(len(labels) for labels, _ in vectors.chunks())
         # A few words more or less, as after removing duplicates, still count as the same file.
         is_same = vectors.dimension == size and abs(count - their_count) <= their_count / 1000
         if source is not sources[name] and not is_same:
-            remarks.append(
-                f"{name}: not the paper's file ({count:,} words × {vectors.dimension} instead of "
-                f"{their_count:,} × {size}), so differences come from the vectors too"
-            )
+            sizes = f"{count:,} words × {vectors.dimension} instead of {their_count:,} × {size}"
+            why = "so differences come from the vectors too"
+            remarks.append(f"{name}: not the paper's file ({sizes}), {why}")
     if not dialogue:
         missing["dialogue"] = "not requested"
-    return Reproduction(cells, parts, missing, studies, notebook, remarks)
+    return Reproduction(cells, parts, missing, remarks)
 
 
 def _paper_cells(name: str) -> list[PaperCell]:
@@ -198,10 +168,7 @@ def _measure(
     study: Study | None,
     absent: Mapping[str, int],
 ) -> PaperCell:
-    """Return a cell with its score, if its data was found.
-
-    `absent` are the tokens, by dataset, that the paper had no vectors for.
-    """
+    """Return a cell with its score; `absent` are tokens that the paper had no vectors for."""
     if cell.table == "dialogue":
         if study is None:
             return cell
@@ -218,8 +185,8 @@ def _measure(
     known = total = 0
     for outcome in evaluation.outcomes:
         if outcome.dataset == cell.dataset or outcome.dataset.startswith(f"{year}/"):
-            with_vectors, everything = outcome.known_tokens or (outcome.used, outcome.total)
-            known += with_vectors
-            total += everything - absent.get(outcome.dataset, 0)
+            counts = outcome.known_tokens or (outcome.used, outcome.total)
+            known += counts[0]
+            total += counts[1] - absent.get(outcome.dataset, 0)
     share = known / total if total else math.nan
     return replace(cell, measured=row.score, used=row.used, total=row.total, coverage=share)

@@ -1,8 +1,4 @@
-"""The paper's tables and its figure: published scores next to measured ones.
-
-Liu, Ungar & Sedoc (2019) quote the original and ABTT columns from another paper's pipeline; here
-all three columns come from one vocabulary and one code path (`reproduction`).
-"""
+"""The paper's tables and its figure: published scores next to measured ones."""
 
 from __future__ import annotations
 
@@ -10,22 +6,19 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.base.arrays import jsonable
-from conceptor.base.numbers import format_number, format_signed
+from conceptor.base.display import format_number, format_signed
 from conceptor.report.plots import draw_panels, plot_directions
 from conceptor.report.result import Result
 from conceptor.report.tables import Cell, Line, Table, csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from conceptor.paper.dialogue import Study
 
 TITLES = {
     "word_similarity": "Word similarity (Spearman × 100)",
@@ -35,15 +28,13 @@ TITLES = {
     "supervised_simlex": "SimLex-999 with and without supervision (Spearman × 100)",
     "dialogue": "Dialogue state tracking (goal accuracy, %)",
 }
-# If vectors cover fewer items, or fewer words of sentences, a score is on other data than the
-# paper's.
+# With fewer items, or words of sentences, a score is on other data than the paper's.
 ENOUGH = 0.9
 
 
 def paper_tables() -> dict[str, Any]:
     """Return the paper's scores and settings."""
-    path = resources.files("conceptor.paper").joinpath("tables.json")
-    tables: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    tables: dict[str, Any] = json.loads(Path(__file__).with_name("tables.json").read_bytes())
     return tables
 
 
@@ -100,8 +91,6 @@ class Reproduction:
     cells: Sequence[PaperCell]
     parts: Mapping[str, Part] = field(repr=False)
     missing: Mapping[str, str]
-    studies: Mapping[str, Study] = field(default_factory=dict, repr=False)
-    notebook: bool = False
     remarks: Sequence[str] = ()
 
     @property
@@ -110,19 +99,12 @@ class Reproduction:
         lines = ["Conceptor Negation (Liu, Ungar & Sedoc 2019): paper, measured, difference"]
         for name, part in self.parts.items():
             lines += [f"{name}: {part.title}", *part.notes]
-        if self.notebook:
-            lines.append("ties in ranks and tokens as in the authors' notebook")
         if any(cell.mark for cell in self.cells):
-            lines.append(
-                f"†: less than {ENOUGH:.0%} of the pairs or concepts, or of the sentences' words, "
-                "have a vector; the score is on other data than the paper's"
-            )
+            few = f"less than {ENOUGH:.0%} of the pairs or concepts, or of the sentences' words,"
+            lines.append(f"†: {few} have a vector; the score is on other data than the paper's")
         for missing, what in {"lexicon": "counter-fitting", "dialogue": "dialogue"}.items():
             if missing in self.missing:
                 lines.append(f"{what} left out: {self.missing[missing]}")
-        for name, study in self.studies.items():
-            runs = len(next(iter(study.runs.values())))
-            lines.append(f"{name}, dialogue: {runs} run(s) of each method; {study.notes[0]}")
         return lines
 
     @property
@@ -133,26 +115,21 @@ class Reproduction:
             cells = [c for c in self.cells if c.vectors == name and c.comparable]
             close = [cell for cell in cells if abs(cell.difference) <= 1.5]
             if not part.stand_in:
-                lines.append(
-                    f"{name}: {len(close)} of {len(cells)} comparable cells are within 1.5 points "
-                    "of the paper's"
-                )
+                share = f"{len(close)} of {len(cells)} comparable cells"
+                lines.append(f"{name}: {share} are within 1.5 points of the paper's")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with None for undefined scores."""
+        parts = self.parts.items()
         cells = [
             asdict(cell) | {"difference": cell.difference, "comparable": cell.comparable}
             for cell in self.cells
         ]
         return {
             "cells": jsonable(cells),
-            "vectors": {
-                name: {"title": part.title, "stand_in": part.stand_in}
-                for name, part in self.parts.items()
-            },
-            "notebook": self.notebook,
-            "gates": {name: dict(part.gates) for name, part in self.parts.items()},
+            "vectors": {k: {"title": p.title, "stand_in": p.stand_in} for k, p in parts},
+            "gates": {name: dict(part.gates) for name, part in parts},
             "notes": self.notes,
             "summary": self.summary,
             "missing": dict(self.missing),
@@ -162,20 +139,17 @@ class Reproduction:
 
 def reproduction_result(reproduction: Reproduction) -> Result:
     """Return measured scores next to published ones, in every output format."""
+    head = [*(each.name for each in fields(PaperCell)), "difference"]
     return Result(
         reproduction.to_dict(),
         reproduction_tables(reproduction),
         [*reproduction.notes, *reproduction.remarks],
-        [*reproduction.summary, gates_text(reproduction)],
+        reproduction.summary,
         next(iter(reproduction.summary), ""),
-        own_csv=lambda: reproduction_csv(reproduction),
+        csv=lambda: csv_text(
+            head, ([*astuple(cell), cell.difference] for cell in reproduction.cells)
+        ),
     )
-
-
-def reproduction_csv(reproduction: Reproduction) -> str:
-    """Return CSV at full precision, with one line per cell and empty fields for missing scores."""
-    head = [*(each.name for each in fields(PaperCell)), "difference"]
-    return csv_text(head, ([*astuple(cell), cell.difference] for cell in reproduction.cells))
 
 
 def reproduction_tables(reproduction: Reproduction) -> list[Table]:
@@ -198,18 +172,6 @@ def reproduction_tables(reproduction: Reproduction) -> list[Table]:
                 stand_in = " (stand-in)" if part.stand_in else ""
                 tables.append(Table(f"{title}, {vectors}{stand_in}", columns, lines))
     return tables
-
-
-def gates_text(reproduction: Reproduction) -> str:
-    """Draw the first gating coefficients as text."""
-    lines = []
-    for name, part in reproduction.parts.items():
-        lines.append(f"Variance gating coefficients of the leading directions, {name}")
-        for method, gate in part.gates.items():
-            bars = " ".join("▁▂▃▄▅▆▇█"[min(7, int(8 * g))] * 4 for g in gate[:12])
-            figures = " ".join(f"{g:4.2f}" for g in gate[:12])
-            lines += [f"  {method:<5}{bars}", f"       {figures}"]
-    return "\n".join(lines)
 
 
 def draw_gates(reproduction: Reproduction, path: Path) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import itertools
-import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,26 +27,24 @@ try:
 except ImportError:
     raise MissingExtraError("dialogue state tracking", "dialogue") from None
 
-# Method, seed and slot of a tracker.
-Key = tuple[str, int, str]
+Key = tuple[str, int, str]  # method, seed and slot
+Embedding = Mapping[str, NDArray[np.float32]]  # a unit vector of each word
 HIDDEN = 100
 WIDTHS = (1, 2, 3)
 LEAST = 0.01  # below this probability no value is predicted
-# Share of the validation turns used for training; the rest select the best epoch.
-SHARE = 0.75
+TRUST = 5.0  # the initial weight of the previous belief, against 1 for a turn's scores
+SHARE = 0.75  # of the validation turns, used for training; the rest select the best epoch
 
 
 @dataclass(frozen=True, slots=True)
 class TrackerOptions:
-    """How trackers are built and trained; the paper's values in brackets if they differ.
+    """How trackers are built and trained.
 
+    Training stops after `patience` epochs, of `batches` of `batch` turns, without better accuracy.
     If `published`, as in the public code, initial weights are N(0, 1) for all but the convolutions,
     and values that the system asked to confirm never count. Otherwise they count; initial weights
     of sums are divided by the square root of the number of terms, and the previous belief is kept
-    unless a score is clearly higher (`trust` is its weight, against 1 for the scores).
-
-    There are at most `epochs` (400), of `batches` of `batch` turns; training stops after `patience`
-    epochs without better accuracy. `rate` is Adam's learning rate (0.001).
+    unless a score is clearly higher.
     """
 
     published: bool = False
@@ -56,68 +53,40 @@ class TrackerOptions:
     batch: int = 256
     batches: int = 64
     rate: float = 3e-3
-    trust: float = 5.0
-
-    def __post_init__(self) -> None:
-        for name, least in {"epochs": 1, "patience": 1, "batches": 1, "batch": 2}.items():
-            if (value := getattr(self, name)) < least:
-                raise InvalidInputError(f"{name} is {value}; it must be at least {least}")
-        if not 0 <= self.trust < float("inf"):
-            raise InvalidInputError(f"trust is {self.trust}; it must be a number of 0 or more")
-        if not 0 < self.rate < 1:
-            raise InvalidInputError(f"rate is {self.rate}; it must be between 0 and 1")
 
 
-@dataclass(frozen=True, eq=False)
-class Embedding:
-    """A unit vector for any word.
+PUBLISHED = TrackerOptions(published=True, epochs=400, patience=400, rate=1e-3)
 
-    A word without a vector, or with a zero vector, gets a random one drawn from a stable hash of
-    the word and the salt: the same in every process and on every machine.
-    """
 
-    units: Mapping[str, NDArray[np.float32]]
-    dimension: int
-    salt: str = ""
+def random_units(words: Iterable[str], dimension: int, salt: str = "") -> Embedding:
+    """Return a random unit vector for each word, by a stable hash of the salt and the word."""
+    embedding = {}
+    for word in words:
+        digest = hashlib.blake2b(f"{salt}\0{word}".encode(), digest_size=16).digest()
+        drawn = np.random.default_rng(int.from_bytes(digest)).standard_normal(dimension)
+        embedding[word] = (drawn / np.linalg.norm(drawn)).astype(np.float32)
+    return embedding
 
-    @classmethod
-    def from_vectors(cls, vectors: WordVectors, words: Collection[str]) -> Embedding:
-        """Return the unit vectors of the words that have one."""
-        present = [word for word in sorted(words) if word in vectors]
-        rows = vectors.vectors[vectors.rows(present)].astype(np.float64)
-        units = unit_rows(rows).astype(np.float32)
-        by_word = {word: unit for word, unit in zip(present, units, strict=True) if unit.any()}
-        if not by_word:
-            raise InvalidInputError(
-                "the vectors contain none of the dialogues' words; check that they are English"
-            )
-        return cls(by_word, vectors.dimension)
 
-    @classmethod
-    def random(cls, dimension: int, seed: int) -> Embedding:
-        """Return random vectors for all words, as a control."""
-        return cls({}, dimension, f"random {seed}")
+def known_units(vectors: WordVectors, words: Collection[str]) -> Embedding:
+    """Return the unit vector of each word that has a vector other than zero."""
+    present = [word for word in sorted(words) if word in vectors]
+    units = unit_rows(vectors.vectors[vectors.rows(present)].astype(np.float64)).astype(np.float32)
+    return {word: unit for word, unit in zip(present, units, strict=True) if unit.any()}
 
-    def vector(self, word: str) -> NDArray[np.float32]:
-        """Return the word's unit vector."""
-        if word in self.units:
-            return self.units[word]
-        digest = hashlib.blake2b(f"{self.salt}\0{word}".encode(), digest_size=16).digest()
-        drawn = np.random.default_rng(int.from_bytes(digest)).standard_normal(self.dimension)
-        return np.asarray(drawn / np.linalg.norm(drawn), dtype=np.float32)
 
-    def phrase_vector(self, slot_or_value: str) -> NDArray[np.float32]:
-        """Return the plain sum of the vectors of a phrase."""
-        vectors = [self.vector(word) for word in phrase(slot_or_value)]
-        return np.asarray(np.sum(vectors, axis=0), dtype=np.float32)
+def phrase_vector(embedding: Embedding, slot_or_value: str) -> NDArray[np.float32]:
+    """Return the plain sum of the vectors of a phrase."""
+    vectors = [embedding[word] for word in phrase(slot_or_value)]
+    return np.asarray(np.sum(vectors, axis=0), dtype=np.float32)
 
 
 class Examples(NamedTuple):
     """Turns as the input of a slot's tracker, with the gold classes before and after each.
 
-    `words` (turns × positions × D) are vectors, zero after the last word; `gates` (turns) measure
-    how much the system's requests are about this slot; `confirmed` (turns × values) is 1 if the
-    system just asked the user to confirm this value. A value outside the ontology counts as none.
+    `words` (turns × positions × D) are zero after the last word; `gates` (turns) measure how much
+    the system's requests are about this slot; `confirmed` (turns × values) is 1 if the system just
+    asked to confirm this value. A value outside the ontology counts as none.
     """
 
     words: Tensor
@@ -134,19 +103,15 @@ class Examples(NamedTuple):
         """Return these turns as tensors."""
         classes = {value: number for number, value in enumerate(values)}
         none = len(values)
-        words = torch.zeros(len(turns), LONGEST, embedding.dimension)
+        own = phrase_vector(embedding, slot)
+        words = torch.zeros(len(turns), LONGEST, len(own))
         gates = torch.zeros(len(turns))
         confirmed = torch.zeros(len(turns), none)
-        vectors = {
-            word: torch.from_numpy(embedding.vector(word))
-            for word in {word for turn in turns for word in turn.tokens}
-        }
-        own = embedding.phrase_vector(slot)
         for i, turn in enumerate(turns):
             for place, word in enumerate(turn.tokens):
-                words[i, place] = vectors[word]
+                words[i, place] = torch.from_numpy(embedding[word])
             if turn.requested:
-                total = sum(embedding.phrase_vector(other) for other in turn.requested)
+                total = sum(phrase_vector(embedding, other) for other in turn.requested)
                 gates[i] = float(np.mean(own * total))
             for other, value in turn.confirmed:
                 if other == slot and value in classes:
@@ -166,8 +131,6 @@ class Examples(NamedTuple):
 
 class Tracker(nn.Module):
     """A tracker for one slot, whose candidate values have these fixed vectors (V × D).
-
-    The generator draws the initial weights and the dropout.
 
     ``r`` is the utterance: the sum of convolutions of width 1, 2 and 3 with D filters, each with
     bias, ReLU and maximum over positions with padding. The scores of a turn are ``y_v = d_v + q_v +
@@ -200,7 +163,7 @@ class Tracker(nn.Module):
             self.confirm, self.confirm_score = self._linear(n, HIDDEN), self._linear(HIDDEN, 1)
         self.mixing = self._draw(4)  # the diagonal and the rest of both matrices
         if not options.published:
-            self.mixing = nn.Parameter(torch.tensor([options.trust, 0.0, 1.0, 0.0]))
+            self.mixing = nn.Parameter(torch.tensor([TRUST, 0.0, 1.0, 0.0]))
 
     def _linear(self, inputs: int, outputs: int, gain: float = 1.0) -> nn.Linear:
         layer = nn.Linear(inputs, outputs)
@@ -221,10 +184,9 @@ class Tracker(nn.Module):
     def decode(self, r: Tensor) -> Tensor:
         """Return the scores ``s · σ(W (r ∘ c) + b)`` of every utterance r and candidate c.
 
-        One product of turns × D with D × (values · K), whose entries are ``c[v, d] W[h, d]``, for
-        the K hidden units that dropout leaves. The turns of a batch share their dropout, which
-        differs between values and between batches: the expected gradient is that of dropout drawn
-        for each turn, and half of the units are never computed.
+        One product with ``c[v, d] W[h, d]`` for the hidden units that dropout leaves. The turns of
+        a batch share their dropout: the expected gradient is that of dropout drawn for each turn,
+        and half of the units are never computed.
         """
         candidates = torch.sigmoid(self.candidate(self.values))
         units = torch.arange(HIDDEN).repeat(len(candidates), 1)
@@ -280,8 +242,7 @@ def predict(logits: Tensor) -> Tensor:
 def track(tracker: Tracker, scores: Tensor, lengths: Sequence[int], start: Tensor) -> Tensor:
     """Return the class after each turn, with each dialogue continuing its own predictions.
 
-    `scores` are the turn scores of all dialogues in order, `lengths` their numbers of turns, and
-    `start` their initial classes. They advance in parallel, one step per turn of the longest.
+    `scores` are of all turns in order. Dialogues advance in parallel, one step per turn.
     """
     count = torch.tensor(lengths)
     first = count.cumsum(0) - count
@@ -295,10 +256,7 @@ def track(tracker: Tracker, scores: Tensor, lengths: Sequence[int], start: Tenso
 
 
 def split_turns(corpus: Corpus) -> tuple[list[Turn], list[Turn], list[int]]:
-    """Return the turns to learn from, the held-out turns, and the lengths of their dialogues.
-
-    Trackers learn from the training turns and 3/4 of the validation turns.
-    """
+    """Return the turns to learn from, the held-out turns, and the lengths of their dialogues."""
     validation = list(itertools.chain.from_iterable(corpus.validate))
     cut = int(len(validation) * SHARE)
     learned = [*itertools.chain.from_iterable(corpus.train), *validation[:cut]]
@@ -311,20 +269,18 @@ def split_turns(corpus: Corpus) -> tuple[list[Turn], list[Turn], list[int]]:
 def train(
     corpus: Corpus, slot: str, embedding: Embedding, options: TrackerOptions, seed: int
 ) -> tuple[Tracker, list[dict[str, float]], int]:
-    """Train a tracker until its accuracy stops rising; return it, all epochs and the best one.
-
-    The best epoch, counted from 1, has the highest held-out accuracy; ties go to the smaller loss.
+    """Train a tracker until its accuracy stops rising; return it, all epochs and the best, from 1.
 
     Adam on the cross-entropy of the state after each turn, given the gold state before it. Half of
-    each batch has the slot set; turns are drawn with replacement. Accuracy is measured by tracking:
-    each dialogue continues its own predictions. All randomness comes from one generator.
+    each batch has the slot set; turns are drawn with replacement. The best epoch has the highest
+    held-out accuracy, by tracking, then the smallest loss.
     """
     values = corpus.values[slot]
     turns, later, lengths = split_turns(corpus)
     learned = Examples.from_turns(turns, slot, values, embedding)
     held_out = Examples.from_turns(later, slot, values, embedding)
     generator = torch.Generator().manual_seed(seed)
-    vectors = np.stack([embedding.phrase_vector(value) for value in values])
+    vectors = np.stack([phrase_vector(embedding, value) for value in values])
     tracker = Tracker(torch.from_numpy(vectors), options, generator)
     is_set = learned.after != tracker.none
     pools = [torch.nonzero(chosen).flatten() for chosen in (is_set, ~is_set)]
@@ -371,12 +327,7 @@ def train(
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """The result of training a tracker: its predictions and its learning curve.
-
-    `states` are the predicted values after every turn of the test dialogues; `curve` has each
-    epoch's loss, held-out accuracy and held-out loss; `kept` is the best epoch, from 1; `seconds`
-    is CPU time.
-    """
+    """The predicted value after every turn of the test dialogues; `kept` is the best epoch."""
 
     method: str
     seed: int
@@ -384,13 +335,11 @@ class Trial:
     states: Sequence[str | None]
     curve: Sequence[Mapping[str, float]]
     kept: int
-    seconds: float
 
 
 def run_trial(corpus: Corpus, key: Key, embedding: Embedding, options: TrackerOptions) -> Trial:
     """Train a tracker on a corpus and run it on the test dialogues, on one thread."""
     _, seed, slot = key
-    began = time.process_time()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -404,5 +353,4 @@ def run_trial(corpus: Corpus, key: Key, embedding: Embedding, options: TrackerOp
     finally:
         torch.set_num_threads(threads)
     names = (*corpus.values[slot], None)
-    states = [names[number] for number in classes.tolist()]
-    return Trial(*key, states, curve, best, time.process_time() - began)
+    return Trial(*key, [names[number] for number in classes.tolist()], curve, best)

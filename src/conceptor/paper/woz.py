@@ -1,7 +1,6 @@
 """WOZ 2.0: typed dialogues of people looking for a restaurant.
 
-Wen et al. (2017), with the ontology of DSTC2. A turn holds a tracker's input (the user's words and
-the system's acts before them) and the user's goals after it.
+Wen et al. (2017), with the ontology of DSTC2.
 """
 
 from __future__ import annotations
@@ -15,7 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.base.progress import Progress, silent
 from conceptor.data import registry
+from conceptor.data.word_lists import Directory
 
 if TYPE_CHECKING:
     import os
@@ -29,12 +30,7 @@ if TYPE_CHECKING:
 SLOTS = ("food", "price range", "area")
 JOINT = "joint"
 DONTCARE = "dontcare"
-FILES = (
-    "dialogue/woz_train_en.json",
-    "dialogue/woz_validate_en.json",
-    "dialogue/woz_test_en.json",
-    "dialogue/ontology_dstc2_en.json",
-)
+FILES = ("woz_train_en", "woz_validate_en", "woz_test_en", "ontology_dstc2_en")
 LONGEST = 40
 _PUNCTUATION = str.maketrans("", "", string.punctuation.replace("'", ""))
 
@@ -45,10 +41,10 @@ class FewWordsWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A user's words, the system's acts before them, and the goals before and after.
+    """A user's words, and the goals before and after, also with values outside the ontology.
 
     `requested` are slots that the system just asked for, and `confirmed` slots and values that it
-    asked the user to confirm. Goals are as annotated, including values outside the ontology.
+    asked the user to confirm.
     """
 
     transcript: str
@@ -99,27 +95,24 @@ def phrase(name: str) -> tuple[str, ...]:
 
 
 def load_corpus(
-    data: str | os.PathLike[str] | None = None,
-    *,
-    offline: bool = False,
-    progress: registry.Bars | None = None,
+    data: Directory = None, *, offline: bool = False, progress: Progress = silent
 ) -> Corpus:
     """Return the corpus, downloading its files if necessary."""
-    paths = [registry.fetch(name, data, offline=offline, progress=progress) for name in FILES]
+    paths = [
+        registry.fetch(f"dialogue/{name}.json", data, offline=offline, progress=progress)
+        for name in FILES
+    ]
     train, validate, test = map(read_dialogues, paths[:3])
     ontology = json.loads(paths[3].read_text(encoding="utf-8"))["informable"]
-    values = {
-        slot: (*dict.fromkeys(v for v in ontology[slot] if v != DONTCARE), DONTCARE)
-        for slot in SLOTS
-    }
+    plain = {slot: dict.fromkeys(v for v in ontology[slot] if v != DONTCARE) for slot in SLOTS}
+    values = {slot: (*names, DONTCARE) for slot, names in plain.items()}
     return Corpus(train, validate, test, values)
 
 
 def read_dialogues(path: str | os.PathLike[str]) -> list[Dialogue]:
-    """Read the dialogues of a file of WOZ 2.0, whose bytes the registry has verified.
+    """Read a file of WOZ 2.0, whose bytes the registry has verified.
 
-    Each turn's `transcript`, `system_acts` and `turn_label` are used; goals accumulate from the
-    last (`belief_state` disagrees with it on a few turns).
+    Goals accumulate from `turn_label`; `belief_state` disagrees with it on a few turns.
     """
     dialogues = []
     for entry in json.loads(Path(path).read_text(encoding="utf-8")):
@@ -141,9 +134,8 @@ def goal_counts(
 ) -> dict[str, Counts]:
     """Return the correct turns and the turns that count in each dialogue, by slot and jointly.
 
-    `states` are the values after every turn, in order; None for not set. A slot counts on turns
-    where its true value is set; the joint goal, if all three slots are there, on all turns. A true
-    value outside the ontology counts as set, and no tracker can get it right.
+    `states` are the values after every turn (None: not set). A slot counts on turns where its true
+    value is set, also outside the ontology; the joint goal, of all three slots, on all turns.
     """
     turns = [turn for dialogue in dialogues for turn in dialogue]
     first = np.cumsum([0, *(len(dialogue) for dialogue in dialogues)])[:-1]

@@ -11,6 +11,7 @@ import numpy as np
 from conceptor.base.arrays import Float64
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import replace_atomically
+from conceptor.report.charts import color_places, palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,26 +45,13 @@ def draw_panels(
 
 def plot_directions(lines: Mapping[str, Float64], ax: Axes, **properties: Any) -> Axes:  # noqa: ANN401
     """Draw a number for each direction, strongest first, as a line per label."""
+    places, colors = color_places(lines), palette()
     for label, values in lines.items():
-        ax.plot(np.arange(1, len(values) + 1), values, label=label, drawstyle="steps-mid")
+        color = colors[f"s{places[label]}"][0]
+        x = np.arange(1, len(values) + 1)
+        ax.plot(x, values, label=label, color=color, drawstyle="steps-mid")
     ax.set(xlabel="direction, strongest first", **properties)
     if len(ax.lines) > 1:
         ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
-
-
-def plot_gates(X: Float64, names: Sequence[str], ax: Axes | None = None) -> Axes:
-    """Fit methods to the rows of X and draw their gates: the share of each direction that is kept.
-
-    Methods are named as in `abtt:n_directions=3`. Draws to the current axes of pyplot by default.
-    """
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingExtraError("drawing", "plots") from None
-    from conceptor.estimators import estimator  # scikit-learn is slow to import
-
-    gates = {name: estimator(name).fit(X).gate_ for name in names}
-    ax = ax or pyplot.gca()
-    return plot_directions(gates, ax, ylabel="gating coefficient")

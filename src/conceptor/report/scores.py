@@ -1,51 +1,36 @@
-"""Tables of scores: of words and of texts, built once and shown in every format."""
+"""Tables of scores and of neighbors, of words and of texts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
+from itertools import zip_longest
 
-from conceptor.base.numbers import format_number, format_signed
+from conceptor.algebra.background import percent_below
+from conceptor.base.display import format_number, format_signed
+from conceptor.concepts.neighbors import Neighbor, shorten
 from conceptor.evaluation import Comparison, Evaluation, TextComparison
-from conceptor.evaluation.result import YEARS
-from conceptor.evaluation.statistics import CONFIDENCE
-from conceptor.evaluation.task import FEWEST_ITEMS, LEAST_COVERAGE
-from conceptor.evaluation.text_comparison import KEPT, NAMES, show_gain
-from conceptor.report.charts import gain_chart
+from conceptor.evaluation.statistics import CONFIDENCE, Interval
+from conceptor.evaluation.task import FEWEST_ITEMS, LEAST_COVERAGE, TITLES, YEARS, family_name
+from conceptor.evaluation.text_comparison import KEPT
 from conceptor.report.tables import USED, Cell, Line, Table, csv_text
 
-TITLES = {
-    "similarity": "Word similarity (Spearman × 100)",
-    "sts": "Sentence similarity (Pearson × 100)",
-    "categorization": "Categorization (purity × 100)",
-    "synonyms": "Synonym retrieval (synonyms among the ten nearest, %)",
-    "analogy": "Analogies (accuracy %)",
-    "retrieval": "Retrieval (nDCG@10 × 100)",
-    "classification": "Text classification (accuracy %)",
-    "sts-b": "STS benchmark (Pearson × 100)",
-    "similarity-de": "Word similarity in German (Spearman × 100)",
-    "similarity-it": "Word similarity in Italian (Spearman × 100)",
-    "similarity-ru": "Word similarity in Russian (Spearman × 100)",
-    "pairs": "Your word pairs (Spearman × 100)",
-    "sentence-pairs": "Your sentence pairs (Pearson × 100)",
-    "text-pairs": "Your scored pairs (Spearman × 100)",
-    "text-retrieval": "Your queries (nDCG@10 × 100)",
-    "text-neighbors": "Neighbors kept (%)",
-}
+ByMethod = Mapping[str, Mapping[str, Sequence[Neighbor]]]
+# Characters of a text in a table.
+_SHOWN = 160
 _MEANS = {"sts": "mean 2012–2015"}
-# The rows of gains, and the part of an interval that each shows.
-_GAINS = {"gain": "difference", f"{CONFIDENCE:.0%} from": "low", f"{CONFIDENCE:.0%} to": "high"}
+# The rows below means; half of the interval's width fits where its two ends would not.
+_GAINS: dict[str, Callable[[Interval], str]] = {
+    "gain": lambda gain: format_signed(gain.difference),
+    f"± ({CONFIDENCE:.0%})": lambda gain: format_number((gain.high - gain.low) / 2),
+}
 
 
-def comparison_tables(
-    comparison: Comparison, *, by_task: bool = False, one_file: bool = True
-) -> list[Table]:
-    """Return a table for each task, with means and intervals of the gains at the bottom.
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """Return a table for each family, with one column for each method or file.
 
-    Columns are methods on one file, or several files. The number of items used is in an extra
-    column if possible: for columns from one file, it differs only if unknown words get vectors from
-    their spelling, and a range is enough. For several files, it may have to go into each cell.
+    If all have the same items, the number used is in an extra column, else in each cell.
     """
     tables = []
     evaluations = list(comparison.evaluations.values())
@@ -53,38 +38,32 @@ def comparison_tables(
         columns = []
         for evaluation in evaluations:
             rows = [row for row in evaluation.rows() if row.task == family]
-            years = [row for row in rows if row.dataset in YEARS]
-            others = [row for row in rows if row.dataset not in YEARS]
-            plain = [row for row in others if "/" not in row.dataset]
-            columns.append(others if by_task or family != "sts" else years + plain)
+            # The tasks of STS are shown by year, before the other sets.
+            rows = [row for row in rows if family != "sts" or "/" not in row.dataset]
+            columns.append(sorted(rows, key=lambda row: row.dataset not in YEARS))
         across = list(zip(*columns, strict=True))
-        apart = one_file or all(len({(r.used, r.total) for r in rows}) == 1 for rows in across)
+        apart = all(len({(row.used, row.total) for row in rows}) == 1 for rows in across)
         rest = [Cell("")] if apart else []
         lines = []
         for same in across:
             cells = _score_cells([row.score for row in same], [row.thin for row in same])
+            counts = [f"{row.used}/{row.total}" for row in same]
             if apart:
-                counts = sorted({row.used for row in same})
-                used = f"{counts[0]}–{counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-                cells.append(Cell(f"{used}/{same[0].total}", faint=True))
+                cells.append(Cell(counts[0], faint=True))
             else:
-                cells = [
-                    replace(cell, text=f"{cell.text} ({row.used}/{row.total})")
-                    for cell, row in zip(cells, same, strict=True)
-                ]
+                pairs = zip(cells, counts, strict=True)
+                cells = [replace(cell, text=f"{cell.text} ({count})") for cell, count in pairs]
             lines.append(Line(same[0].dataset, cells))
         if len(lines) > 1:
             label, cells = _mean_cells(family, evaluations)
             lines.append(Line(label, [*cells, *rest], summary=True))
         gains = comparison.gains(family)
-        for label, part in _GAINS.items() if gains else ():
-            texts = {method: format_signed(getattr(gain, part)) for method, gain in gains.items()}
-            cells = [Cell(texts.get(method, ""), faint=True) for method in comparison.methods]
+        for label, show in _GAINS.items() if gains else ():
+            texts = {name: show(gain) for name, gain in gains.items()}
+            cells = [Cell(texts.get(name, ""), faint=True) for name in comparison.methods]
             lines.append(Line(label, [*cells, *rest], summary=True))
         names = [*comparison.methods, USED] if apart else comparison.methods
-        title = TITLES.get(family, family)
-        chart = gain_chart(gains, f"Gain over {comparison.baseline}, {title}") if gains else ""
-        tables.append(Table(title, names, lines, chart=chart))
+        tables.append(Table(TITLES.get(family, family), names, lines))
     return tables
 
 
@@ -105,10 +84,7 @@ def _mean_cells(family: str, evaluations: Sequence[Evaluation]) -> tuple[str, li
 
 
 def _score_cells(scores: Sequence[float], thin: Sequence[bool] = ()) -> list[Cell]:
-    """Format scores; mark those that print as the best, unless all are equal.
-
-    Thin scores, which rest on few items, are faint, in brackets and never the best.
-    """
+    """Format scores; mark those that print as the best, unless all are equal; thin ones fade."""
     pairs = list(zip(scores, thin or [False] * len(scores), strict=True))
     reliable = {round(score, 2) for score, few in pairs if not (few or math.isnan(score))}
     best = format_number(max(reliable)) if len(reliable) > 1 else None
@@ -143,10 +119,7 @@ def coverage_note(evaluations: Iterable[Evaluation]) -> list[str]:
 
 
 def comparison_csv(comparison: Comparison) -> str:
-    """Return CSV at full precision, with one line per method and dataset or mean.
-
-    If there is a baseline, gains over it are included, with their intervals.
-    """
+    """Return CSV at full precision, with one line per method and dataset or mean."""
     head = ("method", "task", "dataset", "metric", "score", "used", "total", "gain", "low", "high")
     lines = []
     for method, evaluation in comparison.evaluations.items():
@@ -167,29 +140,21 @@ def text_tables(compared: TextComparison) -> list[Table]:
     whole = compared.whole
     scores = zip(whole.families, comparison_tables(whole), strict=True)
     tables = [table for family, table in scores if family in compared.labeled]
-    means = {name: each.means() for name, each in compared.comparison.evaluations.items()}
-    measures: dict[str, tuple[Mapping[str, float], int]] = {
-        "neighbors kept, %": ({name: means[name].get(KEPT, 0.0) for name in whole.methods}, 1),
-        "hubness (skewness)": ({name: each.hubness for name, each in compared.facts.items()}, 2),
-        "strongest direction, %": (
-            {name: 100 * each.strongest for name, each in compared.facts.items()}, 1,
-        ),
-    }  # fmt: skip
-    if compared.backgrounds:
-        for label, p in (("cosine of a random pair", 0.5), ("of one in 1,000", 0.001)):
-            cosines = {name: float(each.cosine(p)) for name, each in compared.backgrounds.items()}
-            measures[label] = cosines, 3
+    means = {name: each.means() for name, each in compared.evaluations.items()}
+    measures = {
+        "neighbors kept, %": {name: each.get(KEPT, 0.0) for name, each in means.items()},
+        "strongest direction, %": {name: 100 * each for name, each in compared.strongest.items()},
+    }
     lines = [
-        Line(label, [Cell(format_number(numbers[name], digits)) for name in whole.methods])
-        for label, (numbers, digits) in measures.items()
+        Line(label, [Cell(format_number(numbers[name], 1)) for name in whole.methods])
+        for label, numbers in measures.items()
     ]
     tables.append(Table("Without labels", whole.methods, lines))
     if len(compared.forms) == len(whole.methods):
         return tables
     for family in compared.labeled:
-        gains = compared.comparison.gains(family)
-        texts = {name: show_gain(gain) for name, gain in gains.items()}
-        title = f"Smaller: gain on {NAMES[family]} over the original"
+        texts = {name: str(gain) for name, gain in compared.gains(family).items()}
+        title = f"Smaller: gain on {family_name(family)} over the original"
         tables.append(_smaller_table(compared, title, texts, best=True))
     shares = {name: format_number(each.get(KEPT, 0.0), 1) for name, each in means.items()}
     best = not compared.labeled
@@ -206,7 +171,8 @@ def _smaller_table(
         if not form.whole:
             label = f"{form.dimensions} {form.dtype}, {form.bytes:,} bytes"
             rows.setdefault(label, {})[form.method] = name
-    methods = [method for method in compared.methods if any(method in row for row in rows.values())]
+    named = dict.fromkeys(form.method for form in compared.forms.values())
+    methods = [method for method in named if any(method in row for row in rows.values())]
     chosen = compared.verdict.smaller if best else None
     lines = [
         Line(label, [Cell(texts.get(name, ""), best=bool(name) and name == chosen)
@@ -214,3 +180,46 @@ def _smaller_table(
         for label, row in rows.items()
     ]  # fmt: skip
     return Table(title, methods, lines)
+
+
+def neighbor_tables(neighbors: ByMethod) -> list[Table]:
+    """Return a table for each word; neighbors that are not the first method's are highlighted."""
+    tables = []
+    for word in next(iter(neighbors.values())):
+        columns = [neighbors[method][word] for method in neighbors]
+        first = {one.word for one in columns[0]}
+        lines = []
+        for place, row in enumerate(zip_longest(*columns), start=1):
+            cells: list[Cell] = []
+            for one in row:
+                cells += [Cell("")] * 3 if one is None else [
+                    Cell(one.word, best=one.word not in first),
+                    Cell(format_number(one.score, 3), faint=True),
+                    Cell(f"{one.rank:,}", faint=True),
+                ]  # fmt: skip
+            lines.append(Line(str(place), cells))
+        names = [name for method in neighbors for name in (method, "score", "rank")]
+        tables.append(Table(word, names, lines, span=3))
+    return tables
+
+
+def text_neighbor_tables(neighbors: ByMethod) -> list[Table]:
+    """Return a table for each text and method, with the scale of cosines if it is known."""
+    tables = []
+    first = next(iter(neighbors.values()))
+    for text in first:
+        ranks = {one.rank for one in first[text]}
+        for method, by_text in neighbors.items():
+            lines = []
+            for place, one in enumerate(by_text[text], start=1):
+                cells = [
+                    Cell(shorten(one.word, _SHOWN), best=one.rank not in ranks),
+                    Cell(f"{one.rank:,}", faint=True),
+                    Cell(format_number(one.score, 3), faint=True),
+                ]
+                cells += [] if one.p is None else [Cell(percent_below(one.p), faint=True)]
+                lines.append(Line(str(place), cells))
+            names = [method, "row", "cosine", "random pairs below"]
+            columns = names[: len(lines[0].cells)] if lines else names[:3]
+            tables.append(Table(shorten(text, _SHOWN), columns, lines, prose=True))
+    return tables

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 # The column with the number of items behind each score.
 USED = "used"
-# For tables on a terminal: the width at which a heading wraps, and the spaces between and around
-# columns.
+# On a terminal: the width at which a heading wraps, and the spaces between and around columns.
 _HEADING, _GAP, _EDGES = 16, 2, 2
 # Characters that are special in TeX, and those that its text fonts lack.
 _TEX = {
@@ -53,19 +52,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A title, column names and rows.
-
-    `prose` is for cells with words instead of numbers. With a `span`, each group of that many
-    columns belongs together, and the first of them holds words. `chart` is HTML below the table
-    on a page.
-    """
+    """A title, column names and rows."""
 
     title: str
     columns: Sequence[str]
     lines: Sequence[Line]
-    prose: bool = False
-    span: int = 1
-    chart: str = ""
+    prose: bool = False  # cells hold words instead of numbers
+    span: int = 1  # columns that belong together, of which the first holds words
 
     def is_text(self, place: int) -> bool:
         """Return whether the cells of a column hold words."""
@@ -78,10 +71,7 @@ class Table:
 
 
 def fit_width(table: Table, width: int) -> list[Table]:
-    """Split a table that is too wide into several tables with fewer columns.
-
-    Every part repeats the row labels. Headings may wrap; numbers never do.
-    """
+    """Split a table that is too wide into several; headings may wrap, numbers never do."""
     if table.prose:
         return [table]
     label = max((len(line.label) for line in table.lines), default=0)
@@ -194,19 +184,6 @@ def page_table(table: Table) -> str:
         '<div class="wide" tabindex="0" role="region" aria-label="Table">'
         f"<table><thead><tr><td></td>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
-
-
-def table_csv(tables: Iterable[Table]) -> str:
-    """Return CSV with one line per cell: its table, row, column and text."""
-    return csv_text(
-        ["table", "row", "column", "value"],
-        (
-            [table.title, line.label, column, cell.text]
-            for table in tables
-            for line in table.lines
-            for column, cell in zip(table.columns, line.cells, strict=True)
-        ),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import reprlib
@@ -21,27 +20,30 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.aperture import leading_aperture, scale_free_aperture
-from conceptor.algebra.gates import check_number, drop_leading, negated_conceptor
+from conceptor.algebra.gates import (
+    check_number,
+    drop_leading,
+    leading_aperture,
+    negated_conceptor,
+    scale_free_aperture,
+)
 from conceptor.algebra.moments import Moments
-from conceptor.algebra.saved import load_tensors, save_tensors
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import Float64
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.tokens import tokenize
 from conceptor.fit import FitOptions, fit_methods
 from conceptor.methods import Words
 from conceptor.sentences.spelling import Spelling
 from conceptor.vectors.files import as_vectors
 from conceptor.vectors.table import WordVectors
+from conceptor.vectors.tokenizer import tokenize
 from conceptor.vectors.vectors import RowKind, Vectors
 from conceptor.weights import SIF_A, sif_weights
 
 Sentence = str | Sequence[str]
 
-# The method for words: rows at length 1, because an encoder weights words itself.
+# The method for words: unit rows, because an encoder weights words itself.
 WORD_METHOD = "cn:lengths=unit"
-FORMAT = "conceptor.SentenceEncoder/5"
 _CHOICES = {
     "words": ("cn", "original"),
     "weights": ("average", "sif"),
@@ -63,21 +65,17 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     vectors : path, WordVectors, (words, array), mapping of words to vectors, or KeyedVectors
         The word vectors; not post-processed, unless `words` is "original".
     words : {"cn", "original"}, default="cn"
-        The vectors to average: at length 1 and mapped by the square root of usage-weighted
-        conceptor negation (aperture 1 at mean eigenvalue 1), or unchanged.
+        Average the unit vectors after `cn`, or the vectors as they are.
     weights : {"average", "sif"}, default="sif"
         Word weights: all equal, or ``a / (a + p)`` for a share p of running text.
     removal : int or "conceptor", default="conceptor"
-        The map applied to the averages: removal of this many leading directions of their second
-        moment (1 in Arora et al. 2017, 0 for none), or ``(I − C) x`` with the conceptor of the
-        sentences.
+        Remove this many leading directions of the averages (1 in Arora et al. 2017, 0 for none), or
+        map them by ``(I − C) x`` with the conceptor of the sentences.
     unknown : {"spelling", "skip"}, default="spelling"
-        Words without a vector: "skip" skips them, as SIF's authors do. "spelling" splits them at
-        hyphens and slashes, and gives unknown parts of three letters or more a vector by their
-        spelling (`conceptor.sentences.spelling`).
+        Skip words without a vector, or split them at hyphens and slashes, and give unknown parts of
+        three letters or more a vector by their spelling (`conceptor.sentences.spelling`).
     frequencies : str, path or mapping, optional
-        Word frequencies: `zipf` for sorted vectors, a file of counts, `wordfreq:LANG`, or a
-        mapping; by default chosen as for `postprocess`. Other words get the lowest frequency.
+        Word frequencies, as `weights` of `FitOptions`. Other words get the lowest frequency.
     aperture : float or "leading", default="leading"
         Aperture of the sentence conceptor, for R scaled to mean eigenvalue 1. "leading" keeps a
         fifth of the strongest direction (``α² λ_1 = 4``: the paper's α = 2 if λ_1 is 1).
@@ -89,15 +87,17 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     map_ : AffineMap
         The map applied to the averages.
     moments_ : Moments
-        Moments of the averages seen so far.
-    probabilities_, word_weights_ : ndarray
-        Each word's share of running text, and the resulting weight.
+        The moments of the averages.
+    probabilities_ : ndarray
+        Each word's share of running text.
+    word_weights_ : ndarray
+        The resulting weight of each word.
 
     Notes
     -----
     Fitting on the sentences that are compared later, as SIF's authors do, uses the test set (though
     never its scores); report which you did. Fit on hundreds of sentences: from a handful, a
-    conceptor removes those sentences themselves. Sentences are read once, as a stream.
+    conceptor removes those sentences themselves. joblib saves a fitted encoder.
 
     References
     ----------
@@ -131,13 +131,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     def fit(self, sentences: Iterable[Sentence], y: object = None) -> Self:
         """Fit to sentences, given as texts or lists of tokens, in one streaming pass."""
         self._prepare()
-        return self.partial_fit(sentences)
-
-    def partial_fit(self, sentences: Iterable[Sentence], y: object = None) -> Self:
-        """Fit to more sentences."""
-        if not hasattr(self, "_table"):
-            self._prepare()
-        total = getattr(self, "moments_", None)
+        total = None
         for batch in _batches(sentences):
             averages, has_words = self._average(batch)
             more = Moments.from_vectors(averages, has_words.astype(np.float64))
@@ -214,7 +208,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         return self._shares(words)
 
     def _shares(self, words: Iterable[str]) -> Float64:
-        """Return words' shares of running text; a word without a count gets the lowest."""
+        """Return shares of running text; a word without a count gets the lowest."""
         counts = [self._counts.get(word, self._rarest) for word in words]
         return np.array(counts, dtype=np.float64) / self._total
 
@@ -284,17 +278,15 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             if self.aperture == "leading":
                 aperture = leading_aperture(spectrum.values, _SHARE_OF_FIRST)
             else:
-                aperture = scale_free_aperture(spectrum.values, self.aperture)
+                aperture = float(self.aperture) * scale_free_aperture(spectrum.values)
             gate = negated_conceptor(spectrum.values, aperture)
             provenance["aperture"] = aperture
         return AffineMap(spectrum.matrix(gate), provenance=provenance)
 
-    def export(
-        self, folder: str | os.PathLike[str], *, dtype: str = "float32", force: bool = False
-    ) -> None:
-        """Write a folder that model2vec and sentence-transformers load.
+    def export(self, folder: str | os.PathLike[str], *, dtype: str = "float32") -> None:
+        """Write a new folder that model2vec and sentence-transformers load.
 
-        It encodes texts to the same directions, at length 1. It skips words without a vector,
+        It encodes texts to the same directions, normalized. It skips words without a vector,
         for any value of `unknown`, because a table has no row for them.
         """
         from conceptor.static_models import StaticModel
@@ -304,59 +296,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         weighted = self._table.vectors[rows] * self.word_weights_[rows, np.newaxis]
         words = [self._table.words[i] for i in rows]
         model = StaticModel.from_words(words, self.map_(weighted), self.map_.provenance)
-        model.save(folder, dtype=dtype, force=force)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save words, vectors, frequencies and map as safetensors, atomically.
-
-        The post-processed vectors are saved, so a loaded encoder's `words` are "original".
-        """
-        check_is_fitted(self, "map_")
-        moments = self.moments_
-        parameters = self.get_params(deep=False) | {"words": "original"}
-        del parameters["vectors"], parameters["frequencies"]
-        parts = {
-            "words": _as_bytes(self._table.words),
-            "vectors": self._table.vectors,
-            "counted_words": _as_bytes(list(self._counts)),
-            "counts": np.fromiter(self._counts.values(), dtype=np.float64),
-            "matrix": self.map_.matrix,
-            "mean": moments.mean,
-            "scatter": moments.scatter,
-            "totals": np.array([moments.weight, moments.count, moments.squared_weight]),
-        }
-        metadata = {
-            "format": FORMAT,
-            "parameters": json.dumps(parameters, default=np.generic.item),
-            "provenance": json.dumps(self.map_.provenance),
-        }
-        save_tensors(path, parts, metadata)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load a saved encoder; it can encode, and be fitted further."""
-        return load_tensors(path, "sentence encoder", [FORMAT], cls._parse)
-
-    @classmethod
-    def _parse(cls, parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> Self:
-        """Return the encoder of a file; raise if a part is missing or wrong."""
-        vectors, counts, totals = (parts[name] for name in ("vectors", "counts", "totals"))
-        mean, scatter, matrix = (parts[name] for name in ("mean", "scatter", "matrix"))
-        weight, count, squared_weight = totals.tolist()
-        n = vectors.shape[1]
-        if (mean.shape, scatter.shape, matrix.shape) != ((n,), (n, n), (n, n)):
-            raise InvalidInputError(f"its parts do not match vectors of {n} dimensions")
-        is_finite = all(np.isfinite(each).all() for each in (mean, scatter, totals))
-        if not is_finite or min(weight, count) < 0:
-            raise InvalidInputError("contains a negative or non-finite value")
-        words, counted = (json.loads(parts[name].tobytes()) for name in ("words", "counted_words"))
-        frequencies = dict(zip(counted, counts.tolist(), strict=True))
-        parameters = json.loads(metadata["parameters"])
-        encoder = cls((words, vectors), frequencies=frequencies, **parameters)
-        encoder._prepare()
-        encoder.moments_ = Moments(weight, mean, scatter, int(count), squared_weight)
-        encoder.map_ = AffineMap(matrix, provenance=json.loads(metadata["provenance"]))
-        return encoder
+        model.save(folder, dtype=dtype)
 
 
 def _batches(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
@@ -373,7 +313,3 @@ def _tokens(sentence: Sentence) -> list[str]:
     if all(isinstance(token, str) for token in tokens):
         return tokens
     raise InvalidInputError(f"{sentence!r:.60} is not a sentence; pass text or a list of words")
-
-
-def _as_bytes(words: Sequence[str]) -> NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(list(words)).encode(), dtype=np.uint8)

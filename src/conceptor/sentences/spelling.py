@@ -1,9 +1,4 @@
-"""Vectors for out-of-vocabulary words, from their spelling.
-
-An out-of-vocabulary word is often related to a known one (*slicing*, *slice*). Even if it is not,
-two sentences that contain it, or its plural, have something in common. So its vector is the
-average of words with similar spelling, plus a direction derived from its letters.
-"""
+"""Vectors for out-of-vocabulary words, from their spelling."""
 
 from __future__ import annotations
 
@@ -19,9 +14,8 @@ from sklearn.pipeline import make_pipeline
 
 from conceptor.base.arrays import Float64, unit_rows
 
-# The lengths of the shortest and the longest n-grams (a word's start and end count as letters), and
-# the exponent of the similarity, were chosen by how well the vectors of known words are predicted
-# from the others.
+# With these lengths of n-grams (a word's start and end count as letters) and this exponent, the
+# vectors of known words are predicted best from the others.
 _NGRAMS = (3, 8)
 _POWER = 2.0
 # The number of columns for n-grams, and of random directions that they share.
@@ -36,9 +30,9 @@ class Spelling:
 
     The average is over known words, weighted by the squared similarity of the spelling: the cosine
     of character n-grams, with rare n-grams counting more (tf–idf). A random projection of the
-    n-grams, which preserves their cosines, is added so that the vector has the known words' root
-    mean square length. So equal words get equal vectors, similarly spelled words get similar ones,
-    and all others are nearly orthogonal. Case is ignored; a blank word becomes 0.
+    n-grams, which preserves their cosines, brings the vector to the known words' root mean square
+    length. So two sentences that share an unknown word, or its plural, have something in common.
+    Case is ignored; a blank word becomes 0.
     """
 
     def __init__(self, words: Sequence[str], vectors: NDArray[Any]) -> None:

@@ -4,13 +4,12 @@
     vectors of the whole texts, less their mean ──▶ BᵀF ──┴─▶ argmin ‖B T − F‖² + ridge ‖T − T₀‖²
 
 A query is about as long as a piece, and its vector should be near those of the texts with similar
-pieces. T₀ is the table of another static model under the linear map that fits best, or zero.
+pieces. T₀ is the table of a static model of the same space, at the length that fits, or zero.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections import Counter
@@ -18,7 +17,6 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -28,20 +26,18 @@ from scipy import sparse
 from conceptor.base.arrays import Float64
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import Progress, silent
-from conceptor.base.threads import one_blas_thread
 from conceptor.static_models.distilling import distill, read_vocabulary
-from conceptor.static_models.model import StaticModel
-from conceptor.static_models.ridge import Table, best_map, solve_ridge
+from conceptor.static_models.ridge import Table, solve_ridge
 from conceptor.static_models.transformer import Encoder
 from conceptor.static_models.vocabulary import make_vocabulary
-from conceptor.vectors.tokenizer import INNER, TokenReader, import_tokenizers
+from conceptor.vectors.tokenizer import TokenReader
 from conceptor.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-# Tokens per piece, and the strength of the ridge; chosen on two collections
-# (docs/studies/attach.md). When starting from zero, pieces of several lengths are better than one.
+# Tokens per piece, and the strength of the ridge; chosen on two collections. When starting from
+# zero, pieces of several lengths are better than one (docs/studies/static-models.md).
 SIZES = (24,)
 SIZES_FROM_ZERO = (8, 24, 64)
 RIDGE = 3.0
@@ -58,20 +54,17 @@ SENTENCES = "drawn:8192"
 _WORD = re.compile(r"\w+")
 # A bound on the distinct words and texts in memory: rare words are dropped.
 _MOST_DISTINCT = 1_000_000
-# Vectors that are checked for two models.
+# Vectors whose scale is checked.
 _SAMPLE = 4096
 
 
 class Survey(NamedTuple):
-    """The number of rows of a store, how often its words occur, and warnings for the user.
-
-    Vectors are divided by `scale` before a fit, so that their squares stay within float32.
-    """
+    """The number of rows of a store, how often its words occur, and warnings for the user."""
 
     rows: int
     words: Counter[str]
     warnings: list[str]
-    scale: float = 1.0
+    scale: float = 1.0  # divides vectors before a fit: their squares stay within float32
 
 
 def survey(store: Vectors, progress: Progress = silent) -> Survey:
@@ -109,39 +102,12 @@ def survey(store: Vectors, progress: Progress = silent) -> Survey:
         warnings.append(f"{empty:,} texts are empty; their rows were left out of the fit")
     if repeats:
         warnings.append(f"{repeats:,} texts repeat an earlier text; each row counts")
-    if doubt := _find_two_models(first / np.float32(scale)):
-        warnings.append(f"{doubt}; did one model with the same settings make them all?")
     return Survey(rows, words, warnings, float(scale))
 
 
 def text_hash(text: str) -> bytes:
     """Return a hash of a text: samples by it are the same in every pass."""
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
-
-
-def _find_two_models(rows: NDArray[np.float32]) -> str:
-    """Return why rows seem to come from two models, or two settings of one; empty if not."""
-    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
-    is_unit = np.abs(lengths - 1) < 0.01
-    share = float(is_unit.mean())
-    if 0.01 < share < 0.99:
-        return (
-            f"{share:.0%} of the vectors have length 1, the others have median length "
-            f"{np.median(lengths[~is_unit]):.3g}"
-        )
-    centered = rows - rows.mean(axis=0)
-    _, values, directions = np.linalg.svd(centered, full_matrices=False)
-    line = centered @ directions[0]
-    is_above = line > (line.max() + line.min()) / 2
-    weight = float(is_above.mean())
-    if not 0 < weight < 1:
-        return ""
-    gap = float(line[is_above].mean() - line[~is_above].mean())
-    explained = weight * (1 - weight) * gap**2 / max(float(line.var()), 1e-30)
-    # For normal rows two groups explain 0.64 of the variance along a direction.
-    if explained > 0.9 and values[0] ** 2 / (values**2).sum() > 0.3:
-        return f"the vectors fall into two groups ({weight:.0%} and {1 - weight:.0%} of them)"
-    return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +117,6 @@ class Start:
     tokenizer: Tokenizer
     table: NDArray[Any] | None  # None for zeros
     rows: int
-    mapped: bool = True  # whether the table is in another space than the stored vectors
     sizes: tuple[int, ...] = SIZES  # texts are cut into pieces of this many tokens
     provenance: dict[str, Any] = field(default_factory=dict)
 
@@ -162,56 +127,18 @@ def start_from_model(
     *,
     vocabulary: str | os.PathLike[str] | Iterable[str] | None = VOCABULARY,
     sentences: str | os.PathLike[str] | Iterable[str] | None = SENTENCES,
-    keep: Path | None = None,
     progress: Progress = silent,
 ) -> Start:
     """Start from the model distilled by `distill`, with the store's words as rows."""
     general, _ = read_vocabulary(vocabulary)
     every = list(dict.fromkeys([*islice(words, MOST_WORDS), *general]))
-    model = distill(encoder, vocabulary=every, sentences=sentences, keep=keep, progress=progress)
+    model = distill(encoder, vocabulary=every, sentences=sentences, progress=progress)
     keys = ("model", "pooling", "license", "language")
     provenance = {key: model.provenance[key] for key in keys if key in model.provenance}
     provenance["start"] = "the model's own words"
     provenance["start_sentences"] = model.provenance["sentences"]
     rows = len(model.vectors)
-    return Start(model.tokenizer, model.vectors, rows, mapped=False, provenance=provenance)
-
-
-def start_from_static(base: StaticModel | str | os.PathLike[str], words: Iterable[str]) -> Start:
-    """Start from another static model; its table will be mapped into the store's space.
-
-    Words that a WordPiece tokenizer would split get rows, the sum of their pieces: so texts have
-    the same vectors as before.
-    """
-    name = "a static model"
-    if not isinstance(base, StaticModel):
-        name = os.path.basename(os.path.normpath(base))
-        base = StaticModel.load(base)
-    keys = ("license", "language")
-    provenance = {key: base.provenance[key] for key in keys if key in base.provenance}
-    provenance["start"] = name
-    tokenizer, table = base.tokenizer, np.asarray(base.vectors, dtype=np.float32)
-    content = json.loads(tokenizer.to_str())
-    model = content["model"]
-    new: list[str] = []
-    if model["type"] == "WordPiece" and model.get("continuing_subword_prefix", INNER) == INNER:
-        normalizer, splitter = tokenizer.normalizer, tokenizer.pre_tokenizer
-        new = [
-            word
-            for word in islice(words, MOST_WORDS)
-            if word not in model["vocab"]
-            and (normalizer is None or normalizer.normalize_str(word) == word)
-            and (splitter is None or len(splitter.pre_tokenize_str(word)) == 1)
-            and len(word) <= model["max_input_chars_per_word"]
-        ]
-    if new:
-        pieces = TokenReader(tokenizer).split(new)
-        sums = np.zeros((len(new), table.shape[1]), dtype=np.float32)
-        np.add.at(sums, np.repeat(np.arange(len(new)), np.diff(pieces.ends)), table[pieces.rows])
-        model["vocab"] |= {word: len(table) + i for i, word in enumerate(new)}
-        tokenizer = import_tokenizers().Tokenizer.from_str(json.dumps(content))
-        table = np.concatenate([table, sums])
-    return Start(tokenizer, table, len(table), provenance=provenance)
+    return Start(model.tokenizer, model.vectors, rows, provenance=provenance)
 
 
 def start_from_zero(words: Iterable[str]) -> Start:
@@ -221,16 +148,15 @@ def start_from_zero(words: Iterable[str]) -> Start:
     characters = {c for word in words if not word.isascii() for c in word}
     vocabulary = make_vocabulary(None, [*words, *sorted(characters)])
     return Start(
-        vocabulary.tokenizer, None, len(vocabulary.tokens), True, SIZES_FROM_ZERO, {"start": "zero"}
+        vocabulary.tokenizer, None, len(vocabulary.tokens), SIZES_FROM_ZERO, {"start": "zero"}
     )
 
 
 class Attachment:
     """The data of a fit to texts and their vectors; it can add texts and other attachments.
 
-    `rows` is the number of tokens of the reader's vocabulary, `dimension` that of the stored
-    vectors. Texts are cut into pieces once for each of `sizes`. Vectors are only summed, and only
-    the token numbers of texts are kept, so memory is the table plus four bytes per token.
+    Vectors are only summed, and only the token numbers of texts are kept, so memory is the table
+    plus four bytes per token for each of `sizes`.
     """
 
     def __init__(
@@ -283,16 +209,13 @@ class Attachment:
         self,
         table: Table | None,
         *,
-        mapped: bool = True,
         ridge: float = RIDGE,
         near: Table | None = None,
         progress: Progress = silent,
     ) -> Table:
         """Return the table fitted to the stored vectors, starting from `table` or from zero.
 
-        `mapped` is for a table of another space: it goes through the linear map that fits best, and
-        rows of tokens that do not occur keep these values. `near` is the result for nearly the same
-        texts; the solver starts from it.
+        `near` is the result for nearly the same texts; the solver starts from it.
         """
         used, B = self._pieces()
         column_sums = np.asarray(B.sum(axis=0)).ravel()
@@ -300,20 +223,12 @@ class Attachment:
         start = np.zeros_like(self._right)
         if table is not None:
             blocks = [B[first : first + _BLOCK] for first in range(0, B.shape[0], _BLOCK)]
-            with one_blas_thread():
-                gram = np.zeros((table.shape[1], table.shape[1]))
-                for block in blocks:
-                    averages = block @ table[used]
-                    gram += averages.T @ averages
-                change: Float64 = np.eye(len(gram))
-                if mapped:
-                    change = best_map(gram, table[used].T.astype(np.float64) @ right)
-                # The averages get the length of the stored vectors. At the length that fits best,
-                # which is much shorter, rows that do not move would weigh less than the others.
-                length = np.einsum("ij,ik,kj->", change, gram, change, optimize=True)
-                spread = B.shape[0] * (self._squares / self.documents - (self.mean**2).sum())
-                change *= (spread / length) ** 0.5 if length > 0 else 1.0
-                start = (table @ change).astype(np.float32)
+            # The averages get the length of the stored vectors. At the length that fits best,
+            # which is much shorter, rows that do not move would weigh less than the others.
+            averages = (block @ table[used] for block in blocks)
+            squares = sum(np.einsum("ij,ij->", a, a, dtype=np.float64) for a in averages)
+            spread = B.shape[0] * (self._squares / self.documents - (self.mean**2).sum())
+            start = table * np.float32((spread / squares) ** 0.5 if squares > 0 else 1.0)
             for block in blocks:
                 right -= block.T @ (block @ start[used])
         guess = None if near is None else near[used] - start[used]

@@ -18,11 +18,9 @@ from conceptor import __version__
 from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError, plain_markdown
 from conceptor.base.files import read_object
-from conceptor.base.folders import check_folder
-from conceptor.base.tokens import APOSTROPHES, PATTERN
 from conceptor.static_models.vocabulary import PAD, UNKNOWN
-from conceptor.vectors.formats.static_model import OFFSET, open_static_model, parts_of, write_folder
-from conceptor.vectors.tokenizer import TokenReader, import_tokenizers
+from conceptor.vectors.formats.static_model import OFFSET, open_static_model, write_folder
+from conceptor.vectors.tokenizer import APOSTROPHES, PATTERN, TokenReader, import_tokenizers
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -37,7 +35,6 @@ class StaticModel:
     Attributes
     ----------
     vectors : ndarray of shape (tokens, n)
-        They include all weights and maps; rows of special tokens are 0.
     tokenizer : tokenizers.Tokenizer
     provenance : dict
         How the model was made, for the model card.
@@ -104,15 +101,12 @@ class StaticModel:
             out[start : start + _BATCH] = sums / row_lengths(sums)[:, np.newaxis]
         return out
 
-    def save(
-        self, folder: str | os.PathLike[str], *, dtype: str = "float32", force: bool = False
-    ) -> None:
-        """Write a folder, atomically, that model2vec and sentence-transformers load.
+    def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32") -> None:
+        """Write a new folder, atomically, that model2vec and sentence-transformers load.
 
-        `dtype` is float32, float16 or int8; `force` replaces an existing folder.
+        `dtype` is float32, float16 or int8.
         """
         folder = Path(folder)
-        check_folder(folder, "static model", parts_of, force=force)
         config = {"apply_pca": None, "conceptor": self.provenance}
         card = _write_card(folder.resolve().name, self)
         more = {} if self.offset is None else {OFFSET: self.offset}
@@ -173,17 +167,8 @@ def _write_card(name: str, model: StaticModel) -> str:
         lines += [
             "\n## Use\n",
             "It encodes queries for stored vectors: search them by inner product. Do not encode "
-            "documents with it. Scores of one query can be compared; for scores that can be "
-            "compared between queries, subtract `vectors @ offset`, where `offset` (a tensor of "
-            "`model.safetensors`) is the mean of the stored vectors. It finds different documents "
-            "from the model, even if it finds as many relevant ones.",
-        ]
-    if facts.get("judged"):
-        lines += ["", "| | nDCG@10 | recall@10 | difference, 95% interval |", "|---|---|---|---|"]
-        lines += [
-            f"| {row['name']} | {row['nDCG@10']:.1f} | {row['recall@10']:.1f} | "
-            f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}] |"
-            for row in facts["judged"]
+            "documents with it. For scores that can be compared between queries, subtract "
+            "`vectors @ offset` (a tensor of `model.safetensors`).",
         ]
     if not facts.get("license"):
         lines += ["", "The license of the source model was not found; it applies to this one too."]

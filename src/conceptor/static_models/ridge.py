@@ -1,18 +1,12 @@
-"""Fit a table of token vectors to the vectors of texts, by ridge regression.
-
-Texts become averages of rows, so the table enters linearly: with B the tokens of each text and F
-the vectors of the texts, ``argmin_T ‖B T − F‖² + ridge ‖T − T₀‖²``.
-"""
+"""Fit a table of token vectors to vectors F of texts: ``argmin_T ‖B T − F‖² + ridge ‖T − T₀‖²``."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from conceptor.base.arrays import Float64, row_lengths
+from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import Progress, silent
 
@@ -57,19 +51,15 @@ def fit_sentences(
     lengths = row_lengths(sentences[has_tokens])
     F = np.divide(sentences[has_tokens], lengths[:, np.newaxis], dtype=np.float32)
     F -= F.mean(axis=0)
-    start = (table @ best_map(averages.T @ averages, averages.T @ F)).astype(np.float32)
+    gram = averages.T @ averages
+    floor = _FLOOR * np.trace(gram) / len(gram) * np.eye(len(gram))
+    start = (table @ np.linalg.solve(gram + floor, averages.T @ F)).astype(np.float32)
 
     used = np.flatnonzero(np.diff(sparse.csc_array(B).indptr))
     B = B[:, used]
     right = B.T @ (F - B @ start[used])
     start[used] += solve_ridge(B, right, ridge, progress)
     return start
-
-
-def best_map(gram: Float64, products: NDArray[Any]) -> Float64:
-    """Return the linear map from averages A to targets F, from AᵀA and AᵀF."""
-    floor = _FLOOR * np.trace(gram) / len(gram) * np.eye(len(gram))
-    return np.asarray(np.linalg.solve(gram + floor, products))
 
 
 def solve_ridge(
@@ -80,11 +70,10 @@ def solve_ridge(
     near: Table | None = None,
     steps: int = _STEPS,
 ) -> Table:
-    """Return X with ``(BᵀB + ridge) X = right``, by conjugate gradients from zero or from `near`.
+    """Return X with ``(BᵀB + ridge) X = right``, by preconditioned conjugate gradients.
 
-    Preconditioned by the diagonal. A step is two sparse products; this is cheaper than one with
-    BᵀB, which has several times as many entries. Columns are solved in blocks, so that nothing is
-    larger than `right`.
+    From zero or from `near`. A step is two sparse products; this is cheaper than one with BᵀB,
+    which has several times as many entries. Nothing is larger than `right`.
     """
     transposed = sparse.csr_array(B.T)
     diagonal = (np.asarray(B.multiply(B).sum(axis=0)).ravel() + ridge)[:, None].astype(np.float32)

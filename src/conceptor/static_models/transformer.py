@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.base.files import read_json, read_object, replace_atomically
 from conceptor.base.progress import Progress, silent
-from conceptor.vectors.tokenizer import INNER, check_tokenizer, tokenizer_errors
+from conceptor.vectors.tokenizer import INNER, tokenizer_errors
 
 Matrix = NDArray[np.float32]
 Encoder: TypeAlias = "Transformer | FunctionEncoder"
@@ -36,37 +36,44 @@ _POOLING = {
 }
 
 
-def open_encoder(model: object, tokenizer: object = None) -> Encoder:
+def open_encoder(model: object, tokenizer: object = None, keep: Path | None = None) -> Encoder:
     """Return an encoder of texts: from a model's folder or name, a model, or a function."""
     if isinstance(model, Transformer | FunctionEncoder):
         return model
     if isinstance(model, str | os.PathLike):
-        return Transformer.load(model)
+        return Transformer.load(model, keep)
     if hasattr(model, "parameters"):
-        return Transformer(model, tokenizer)
+        return Transformer(model, tokenizer, keep=keep)
     if callable(model):
         return FunctionEncoder(model, tokenizer)
     raise InvalidInputError(f"cannot distill a {type(model).__name__}; pass a model folder")
 
 
 class Transformer:
-    """A model of transformers with its fast tokenizer, and its pooling: mean, first or last."""
+    """A model of transformers with its fast tokenizer, and its pooling: mean, first or last.
 
-    def __init__(self, model: Any, tokenizer: Any, pooling: str = "mean") -> None:  # noqa: ANN401
+    `keep` is a folder for results, from which an interrupted run continues.
+    """
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ANN401
+        tokenizer: Any,  # noqa: ANN401
+        pooling: str = "mean",
+        keep: Path | None = None,
+    ) -> None:
         self.model = model.eval()
         self.pooling = pooling
+        self._keep = keep
         self.dimension = int(model.config.hidden_size)
         architectures = getattr(model.config, "architectures", None) or ()
-        self.is_decoder = (
-            bool(getattr(model.config, "is_decoder", False))
-            or model.config.model_type in _DECODERS
-            or any(name.endswith("ForCausalLM") for name in architectures)
+        self.is_decoder = model.config.model_type in _DECODERS or any(
+            name.endswith("ForCausalLM") for name in architectures
         )
         self.tokenizer = getattr(tokenizer, "_tokenizer", tokenizer)
         if not hasattr(self.tokenizer, "encode_batch_fast"):
             raise InvalidInputError("distill needs a fast tokenizer (tokenizers, use_fast=True)")
         self._name = str(getattr(model, "name_or_path", "")) or "the model"
-        check_tokenizer(self.tokenizer, self._name)
         positions = getattr(model.config, "max_position_embeddings", None) or _LONGEST_TEXT
         with tokenizer_errors(self._name):
             self._tokenizer = type(self.tokenizer).from_str(self.tokenizer.to_str())
@@ -77,7 +84,7 @@ class Transformer:
         self._before, self._after = special[:middle], special[middle:]
 
     @classmethod
-    def load(cls, name: str | os.PathLike[str]) -> Transformer:
+    def load(cls, name: str | os.PathLike[str], keep: Path | None = None) -> Transformer:
         """Load a model folder, or a model of the hub by name, with the pooling of its files."""
         os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
         try:
@@ -105,52 +112,47 @@ class Transformer:
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(name, use_fast=True, **safely)
             model = transformers.AutoModel.from_pretrained(name, use_safetensors=True, **safely)
-            return cls(model, tokenizer, pooling)
+            return cls(model, tokenizer, pooling, keep)
         except (ConceptorError, MemoryError):
             raise
         except Exception as error:  # transformers, tokenizers and torch raise any kind
             message = f"{name}: cannot be loaded as a transformer ({_reason(error)})"
             raise (InvalidInputError if folder.exists() else ConceptorError)(message) from None
 
-    def encode_entries(
-        self, entries: Sequence[str | int], progress: Progress = silent, keep: Path | None = None
-    ) -> Matrix:
+    def encode_entries(self, entries: Sequence[str | int], progress: Progress = silent) -> Matrix:
         """Return the vectors of tokens, by number, and of texts, each between special tokens."""
         texts = iter(self._tokenize([entry for entry in entries if isinstance(entry, str)]))
         sequences = [
             next(texts) if isinstance(entry, str) else [*self._before, entry, *self._after]
             for entry in entries
         ]
-        return self._encode(sequences, progress, "words", keep)
+        return self._encode(sequences, progress, "words")
 
-    def __call__(
-        self, texts: Sequence[str], progress: Progress = silent, keep: Path | None = None
-    ) -> Matrix:
-        """Return the vectors of texts; `keep` is a folder for results of an interrupted run."""
-        return self._encode(self._tokenize(texts), progress, "sentences", keep)
+    def __call__(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+        """Return the vectors of texts."""
+        return self._encode(self._tokenize(texts), progress, "sentences")
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         with tokenizer_errors(self._name):
             return [each.ids for each in self._tokenizer.encode_batch_fast(list(texts))]
 
-    def _encode(
-        self, sequences: list[list[int]], progress: Progress, label: str, keep: Path | None
-    ) -> Matrix:
+    def _encode(self, sequences: list[list[int]], progress: Progress, label: str) -> Matrix:
         """Run block by block; blocks that an interrupted run saved are not computed again."""
         blocks = [np.empty((0, self.dimension), np.float32)]
         weights = next(self.model.parameters()).detach().flatten()[:4096].float().cpu().numpy()
         for start in range(0, len(sequences), _BLOCK):
             block = sequences[start : start + _BLOCK]
             content = weights.tobytes() + json.dumps([self.pooling, block]).encode()
-            path = keep and keep / f"{hashlib.sha256(content).hexdigest()[:32]}.npy"
-            if path is not None and path.is_file():
+            name = f"{hashlib.sha256(content).hexdigest()[:32]}.npy"
+            if self._keep is None:
+                blocks.append(self._run(block))
+            elif (path := self._keep / name).is_file():
                 blocks.append(np.load(path, allow_pickle=False))
             else:
                 blocks.append(self._run(block))
-                if path is not None:
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    with replace_atomically(path) as beside, beside.open("wb") as file:
-                        np.save(file, blocks[-1])
+                self._keep.mkdir(parents=True, exist_ok=True)
+                with replace_atomically(path) as beside, beside.open("wb") as file:
+                    np.save(file, blocks[-1])
             done = start + len(block)
             progress(label, done / len(sequences), done)
         return np.concatenate(blocks)
@@ -190,10 +192,8 @@ class FunctionEncoder:
         self.tokenizer: Any = getattr(tokenizer, "_tokenizer", tokenizer)
         self.dimension = self(["a"]).shape[1]
 
-    def __call__(
-        self, texts: Sequence[str], progress: Progress = silent, keep: Path | None = None
-    ) -> Matrix:
-        """Return the vectors of texts; nothing is kept, as functions have no fingerprint."""
+    def __call__(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+        """Return the vectors of texts."""
         vectors = np.asarray(self._encode(list(texts)), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise InvalidInputError(
@@ -202,9 +202,7 @@ class FunctionEncoder:
             )
         return vectors
 
-    def encode_entries(
-        self, entries: Sequence[str | int], progress: Progress = silent, keep: Path | None = None
-    ) -> Matrix:
+    def encode_entries(self, entries: Sequence[str | int], progress: Progress = silent) -> Matrix:
         """Return the vectors of texts and of tokens, by their text."""
         decode = self.tokenizer and self.tokenizer.decode
         return self([e if isinstance(e, str) else decode([e]).removeprefix(INNER) for e in entries])

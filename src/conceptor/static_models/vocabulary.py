@@ -46,10 +46,7 @@ class Vocabulary(NamedTuple):
 
 
 def make_vocabulary(tokenizer: Tokenizer | None, words: Iterable[str] = ()) -> Vocabulary:
-    """Return the vocabulary of a transformer's tokenizer with more words on top.
-
-    Without a tokenizer, it has the words, and their characters as pieces.
-    """
+    """Return a tokenizer's vocabulary with more words; without one, words and their characters."""
     tokenizers = import_tokenizers()
     description = {} if tokenizer is None else json.loads(tokenizer.to_str())
     model = description.get("model") or {}

@@ -1,14 +1,10 @@
-"""Choose the columns of a table that hold the vectors, and the one that labels the rows.
-
-Every table is Arrow: files, frames of pandas and Polars, stores and shards. So they have the same
-rules, which use the names and types of columns and, for labels, the first rows.
-"""
+"""Choose the columns of an Arrow table that hold the vectors, and the one that labels the rows."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
+from enum import StrEnum, auto
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +14,13 @@ from conceptor.vectors.vectors import is_word
 if TYPE_CHECKING:
     from conceptor.vectors.formats.format import Columns
 
-__all__ = ["ColumnKind", "choose_label", "choose_vectors", "is_list", "names_ids"]
-
-# Usual names of the column of labels; the first that exists is chosen.
+# Of the column of labels; the first that exists is chosen.
 _LABEL_NAMES = (
     *("word", "words", "token", "tokens"),
     *("text", "texts", "sentence", "sentences", "content", "document", "passage", "chunk"),
     *("abstract", "body", "title", "query", "question", "description"),
 )
-# pandas gives a nameless index this name in files.
-INDEX = "__index_level_0__"
-# An index holds labels if no other column does.
+INDEX = "__index_level_0__"  # of pandas, in files
 _INDEX_NAMES = ("key", "index", INDEX)
 # Columns of text that hold ids or paths are not labels.
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|url|uri|path|file|filename|hash|sha\d*|md5)$")
@@ -45,11 +37,7 @@ _MOST_LISTED = 12
 class ColumnKind(StrEnum):
     """The kind of values in a column."""
 
-    LISTS = "lists of floats"
-    FLOATS = "floats"
-    INTEGERS = "integers"
-    TEXT = "text"
-    OTHER = "other values"
+    LISTS, FLOATS, INTEGERS, TEXT, OTHER = auto(), auto(), auto(), auto(), auto()
 
     @classmethod
     def of(cls, type_: Any) -> ColumnKind:  # noqa: ANN401
@@ -70,13 +58,8 @@ _NUMBERS = (ColumnKind.FLOATS, ColumnKind.INTEGERS)
 
 
 def is_list(type_: Any) -> bool:  # noqa: ANN401
-    """Return whether an Arrow type is one of lists, of any or of fixed length."""
-    from pyarrow import types
-
-    # Older Arrow has no views of lists.
-    is_view = str(type_).startswith(("list_view<", "large_list_view<"))
-    is_fixed = types.is_fixed_size_list(type_)
-    return bool(is_view or is_fixed or types.is_list(type_) or types.is_large_list(type_))
+    """Return whether an Arrow type is one of lists: any kind of them, and views."""
+    return "list" in str(type_).partition("<")[0]
 
 
 def choose_vectors(
@@ -84,8 +67,7 @@ def choose_vectors(
 ) -> list[str]:
     """Return the list column that holds the vectors, or the column of each dimension, in order.
 
-    Without the user's choice it is the only list column, else the columns of numbers that are
-    named as dimensions. Nothing else is guessed: the error lists the candidates.
+    Without the user's choice it is the only list column, else columns named as dimensions.
     """
     columns = _listed([*kinds]) or "none"
     if choice is None:
@@ -119,11 +101,10 @@ def choose_vectors(
             f"{example}"
         )
     for name in groups[0]:
-        if kinds[name] is ColumnKind.INTEGERS:  # they may be ids, and would become floats
+        if kinds[name] is ColumnKind.INTEGERS:  # they may be ids
             raise InvalidInputError(
-                f"{where}: {name} is a column of integers, but dimensions are floats; convert it "
-                "to floats if it belongs to the vectors, else choose the others with --column "
-                "PATTERN"
+                f"{where}: {name} is a column of integers, but dimensions are floats; convert it, "
+                "or choose others with --column PATTERN"
             )
     return groups[0]
 
@@ -147,9 +128,8 @@ def choose_label(
 ) -> str | None:
     """Return the column that labels the rows with words or texts; None if there is none.
 
-    It is one with a usual name (`word`, `text`, `sentence`, …), else the only other column of text
-    whose values are neither ids nor a few classes, else an index. `sample` returns the first
-    values of several columns.
+    It is one with a usual name, else the only other column of text whose values are neither ids nor
+    a few classes, else an index. `sample` returns the first values of several columns.
     """
     texts = [name for name, kind in kinds.items() if kind is ColumnKind.TEXT]
     by_name = {name.lower(): name for name in reversed(texts)}
@@ -178,6 +158,4 @@ def _may_label(values: Sequence[str | None]) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_LISTED])
-    more = len(names) - _MOST_LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
+    return ", ".join([*names[:_MOST_LISTED], *(["…"] if len(names) > _MOST_LISTED else [])])

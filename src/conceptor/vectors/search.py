@@ -1,7 +1,4 @@
-"""Search over all rows: many queries in one pass, in bounded memory.
-
-A `Search` looks at blocks of rows in any thread, and collects the results in one thread.
-"""
+"""Search over all rows: many queries in one pass, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,25 +10,21 @@ from numpy.typing import NDArray
 
 from conceptor.base.arrays import unit_rows32
 from conceptor.base.progress import Progress, silent
-from conceptor.base.threads import one_blas_thread, ordered_map, processors
-from conceptor.vectors.vectors import Transform, Vectors, number_chunks
+from conceptor.base.threads import one_blas_thread, ordered_map
+from conceptor.vectors.vectors import Transform, Vectors, even_chunks
 
-__all__ = ["Candidates", "Contest", "Nearest", "Search", "rank_penalties", "search"]
-
-# Rows in a block: their products with the queries stay in the cache.
-_BLOCK_ROWS = 2048
-# A prior for frequency treats words up to this rank about equally.
-_PRIOR_SHIFT = 1000.0
+_BLOCK_ROWS = 2048  # their products with the queries stay in the cache
+_PRIOR_SHIFT = 1000.0  # a prior for frequency treats words up to this rank about equally
 
 
 class Search(Protocol):
     """A search that goes through rows block by block."""
 
     def look(self, rows: NDArray[Any], before: int) -> Any:  # noqa: ANN401
-        """Return the results of a block of rows; `before` rows came earlier. Thread-safe."""
+        """Return the results of a block, after `before` rows; called in any thread."""
 
     def take(self, result: Any) -> None:  # noqa: ANN401
-        """Collect the results of `look`, in the order of the rows."""
+        """Collect the results of `look`, in the order of the rows; called in one thread."""
 
 
 class Candidates(NamedTuple):
@@ -52,13 +45,11 @@ class Nearest:
 
     `rows` has the places of the nearest rows, nearest first, and `scores` their scores; −1 and −∞
     if there are fewer. Rows are ordered by ``cosine − prior · log(1 + rank / 1000)``, which prefers
-    common words in a file sorted by frequency. Only the first `among` rows are candidates.
-    `penalty` is a function of unit rows that is subtracted from the scores: one number per row,
-    never negative, so it is computed only for rows that are near enough without it.
+    common words. Only the first `among` rows are candidates. `penalty` is a function of unit rows,
+    never negative, that is subtracted from the scores; only rows that are near without it need it.
 
-    Costs one product of the queries with all rows, in single precision. Only rows that beat the
-    k-th best so far are processed further. Equally near rows stay in their order. A row of zeros is
-    near nothing.
+    Costs one product of the queries with all rows, in single precision. Equally near rows stay in
+    their order. A row of zeros is near nothing.
     """
 
     def __init__(
@@ -122,10 +113,9 @@ class Nearest:
 class Contest:
     """Whether ``d`` is the nearest row to ``b − a + c``, for many questions about few words.
 
-    It is faster than `Nearest`: it drops a question once another row is nearer. `words` are the
-    vectors of the words of all questions, `questions` the indices of a, b, c and d among them, and
-    `excluded` the places of rows that do not compete, including that of d. Only the first `among`
-    rows compete.
+    A question is dropped once another row is nearer. `words` are the vectors of the words of all
+    questions, `questions` the indices of a, b, c and d among them, and `excluded` the places of
+    rows that do not compete, including that of d. Only the first `among` rows compete.
     """
 
     def __init__(
@@ -188,22 +178,20 @@ def search(
     ) -> tuple[list[tuple[Search, Any]], dict[int, str]]:
         before, words, rows = chunk
         results: list[tuple[Search, Any]] = []
+        names: dict[int, str] = {}
         for name, of_name in searches.items():
             changed = transforms[name](words, rows)
             results += [(each, each.look(changed, before)) for each in of_name]
-        near = {
-            row
-            for _, result in results
-            if isinstance(result, Candidates)
-            for row in result.row.tolist()
-        }
-        return results, {row: words[row - before] for row in near}
+        for _, result in results:
+            if isinstance(result, Candidates):
+                names |= {row: words[row - before] for row in result.row.tolist()}
+        return results, names
 
-    names: dict[int, str] = {}
+    all_names: dict[int, str] = {}
     with one_blas_thread():
-        chunks = number_chunks(vectors.chunks(progress, "searching"))
-        for results, near in ordered_map(look, chunks, processors()):
-            names |= near
+        chunks = even_chunks(vectors.chunks(progress, "searching"))
+        for results, names in ordered_map(look, chunks):
+            all_names |= names
             for each, result in results:
                 each.take(result)
-    return names
+    return all_names

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conceptor.base.arrays import as_matrix
 from conceptor.base.errors import InvalidInputError
-
-__all__ = ["MISSING", "WordVectors"]
 
 MISSING = -1
 
@@ -19,8 +18,7 @@ MISSING = -1
 class WordVectors:
     """A matrix with one word per row, and an index of the words.
 
-    Words keep their case. If a word occurs twice, its vector is the first row (in files sorted by
-    frequency, the more frequent one).
+    If a word occurs twice, its vector is the first row.
 
     Parameters
     ----------
@@ -39,9 +37,7 @@ class WordVectors:
     ) -> None:
         # A list, because a data frame column is indexed by its labels.
         words = list(words)
-        matrix = np.asarray(vectors)
-        if matrix.ndim != 2:
-            raise InvalidInputError(f"vectors must form a matrix, not {matrix.ndim} dimension(s)")
+        matrix = as_matrix(vectors, "vectors", empty=True)
         if len(words) != matrix.shape[0]:
             raise InvalidInputError(f"{len(words)} words but {matrix.shape[0]} vectors")
         if matrix.dtype not in (np.float16, np.float32, np.float64):
@@ -74,14 +70,11 @@ class WordVectors:
         return int(self.vectors.shape[1])
 
     def row(self, word: str) -> int:
-        """Return the row of a word, `MISSING` for an unknown word."""
+        """Return the row of a word, or `MISSING`."""
         return self._rows.get(word, MISSING)
 
     def rows(self, words: Iterable[str], *, lowercase: bool = False) -> NDArray[np.intp]:
-        """Return the row of each word, `MISSING` for an unknown word.
-
-        With `lowercase`, a word that is not found is looked up again in lower case.
-        """
+        """Return the row of each word, perhaps looked up again in lower case, or `MISSING`."""
         find = self._rows.get
         if lowercase:
             rows = [find(word, find(word.lower(), MISSING)) for word in words]
@@ -91,8 +84,6 @@ class WordVectors:
 
     def with_vectors(self, vectors: NDArray[Any]) -> WordVectors:
         """Return the same words with new vectors; the index is shared."""
-        if len(vectors) != len(self.words):
-            raise InvalidInputError(f"{len(self.words)} words but {len(vectors)} vectors")
         other = copy(self)
         other.vectors = vectors
         return other

@@ -18,8 +18,6 @@ from conceptor.vectors.formats.npy import normal_lines
 from conceptor.vectors.table import MISSING
 from conceptor.vectors.vectors import RowKind, Rows, Vectors
 
-__all__ = ["BACKGROUND_ROWS", "SomeRows", "as_texts", "plain_text", "read_some"]
-
 # The number of random rows whose pairs give cosines a meaning.
 BACKGROUND_ROWS = 4000
 
@@ -32,59 +30,43 @@ def plain_text(text: str) -> str:
 def as_texts(vectors: object, texts: Any = None) -> Vectors:  # noqa: ANN401
     """Return vectors whose rows are texts, which may repeat.
 
-    Parameters
-    ----------
-    vectors : path, array, Vectors, (texts, array), ...
-    texts : path or iterable of str, optional
-        The text of each row; a file has one per line. By default the labels of the rows, or their
-        numbers, from 1, if they have no labels.
+    `texts` has the text of each row: a file with one per line, or strings. By default they are the
+    labels of the rows, or their numbers, from 1.
     """
     if isinstance(vectors, (str, os.PathLike)):
-        opened = open_vectors(vectors, rows=str(RowKind.TEXTS))
-    else:
-        opened = as_vectors(vectors)
-    opened = replace(opened, kind=RowKind.TEXTS, evidence="", ranked=False)
+        vectors = open_vectors(vectors, rows=str(RowKind.TEXTS))
+    opened = replace(as_vectors(vectors), kind=RowKind.TEXTS, evidence="", ranked=False)
     if texts is None:
         return opened
     if isinstance(texts, (str, os.PathLike)):
-        return _labeled(opened, _read_texts(Path(texts)), os.fspath(texts))
-    strings = list(texts)
-    for text in strings:
-        if not isinstance(text, str):
-            raise InvalidInputError(f"texts must be strings; one is a {type(text).__name__}")
-    return _labeled(opened, list(map(plain_text, strings)), "texts")
-
-
-def _labeled(vectors: Vectors, texts: list[str], where: str) -> Vectors:
-    """Return vectors with a text for each row; reading raises unless there is one per row."""
+        where, path = os.fspath(texts), Path(texts)
+        try:
+            labels = normal_lines(path.read_bytes()).decode().split("\n")[:-1]
+        except (FileNotFoundError, IsADirectoryError):
+            raise InvalidInputError(f"{path}: no such file of texts") from None
+        except UnicodeDecodeError as error:
+            raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
+    else:
+        where, labels = "texts", []
+        for text in texts:
+            if not isinstance(text, str):
+                raise InvalidInputError(f"texts must be strings; one is a {type(text).__name__}")
+            labels.append(plain_text(text))
 
     def read() -> Iterator[Rows]:
         before = 0
-        for labels, rows, places in vectors.read():
-            end = before + len(labels)
-            if end <= len(texts):
-                yield Rows(texts[before:end], rows, places)
+        for _, rows, places in opened.read():
+            end = before + len(rows)
+            if end <= len(labels):
+                yield Rows(labels[before:end], rows, places)
             before = end
-        if before != len(texts):
+        if before != len(labels):
             raise InvalidInputError(
-                f"{where}: {len(texts):,} texts for the {before:,} rows of {vectors.name}; pass "
+                f"{where}: {len(labels):,} texts for the {before:,} rows of {opened.name}; pass "
                 "one text per row, in the same order"
             )
 
-    return replace(vectors, read=read, has_words=True)
-
-
-def _read_texts(path: Path) -> list[str]:
-    """Read one text per line, including empty ones."""
-    if path.is_dir():
-        raise InvalidInputError(f"{path}: is a directory, not a file of texts")
-    try:
-        lines = normal_lines(path.read_bytes()).decode().split("\n")
-    except FileNotFoundError:
-        raise InvalidInputError(f"{path}: no such file of texts") from None
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
-    return lines[:-1]
+    return replace(opened, read=read, has_words=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +108,8 @@ def read_some(
 ) -> SomeRows:
     """Return a random sample of rows, and the requested rows, in one pass.
 
-    `requests` are texts, their numbers from 1 as strings, or indices from 0. A matching text wins
-    over a matching number. Every row draws a random number, and the rows with the smallest numbers
-    are the sample. So no count is needed, and memory holds only the sample.
+    `requests` are texts, their numbers from 1 as strings, or indices from 0; a text wins over a
+    number. The sample is the rows that draw the smallest random numbers, so no count is needed.
     """
     texts = {plain_text(each) for each in requests if isinstance(each, str)}
     wanted = {place for each in requests if (place := _place(each)) is not None}

@@ -19,27 +19,17 @@ from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import memory_bytes
 from conceptor.vectors.table import WordVectors
 
-__all__ = ["Findings", "RowKind", "Rows", "Vectors", "collect_rows", "even_chunks", "keep"]
-
 OnError = Literal["raise", "skip"]
-# A function of the words of rows and the rows that returns new rows.
-Transform = Callable[[Sequence[str], Any], Any]
+Transform = Callable[[Sequence[str], Any], Any]  # from the words of rows, and rows, to new rows
 
-# This many first words show whether a file is sorted by frequency, and whether counts fit it.
-SAMPLE = 2000
-# Numbers in a chunk, about four megabytes of float32, and the bounds on its rows.
-_CHUNK_NUMBERS = 1 << 20
-_FEWEST, _MOST = 1 << 10, 1 << 16
-# How many of the first labels decide what rows are.
-_LABELS = 1000
-# Longer labels are hashes, addresses, or sentences in scripts without spaces.
-_LONGEST_WORD = 30
-# Chinese and Japanese words have few of these characters, sentences many.
+SAMPLE = 2000  # first words, which show whether a file is sorted by frequency
+# Numbers in a chunk, and the bounds on its rows.
+_CHUNK_NUMBERS, _FEWEST, _MOST = 1 << 20, 1 << 10, 1 << 16
+# How many labels decide what rows are, the share of words in a vocabulary, and few labels.
+_LABELS, _SURELY, _FEW = 1000, 0.9, 20
+# Longer labels are hashes or addresses. Chinese and Japanese sentences have many such characters.
+_LONGEST_WORD, _MOST_UNSPACED = 30, 6
 _UNSPACED = re.compile("[\u3040-\u309f\u3400-\u9fff\U00020000-\U0003ffff]")
-_MOST_UNSPACED = 6
-# From this share of single words on, labels are certainly a vocabulary. With fewer labels than
-# this, users get no message.
-_SURELY, _FEW = 0.9, 20
 
 
 class RowKind(StrEnum):
@@ -68,11 +58,6 @@ class Findings:
     first_skipped: str = ""
     remarks: list[str] = field(default_factory=list)
 
-    def clear(self) -> None:
-        """Forget the last pass."""
-        self.duplicates, self.skipped, self.first_skipped = 0, 0, ""
-        self.remarks.clear()
-
     def reject(self, message: str, rows: int = 1) -> None:
         """Raise for a bad row, or count it and those like it."""
         if self.on_error == "raise":
@@ -81,6 +66,24 @@ class Findings:
             )
         self.skipped += rows
         self.first_skipped = self.first_skipped or message
+
+    def cut_short(self, message: str) -> None:
+        """Raise for a truncated file, or note it."""
+        if self.on_error == "raise":
+            raise InvalidInputError(
+                f"{message}; it is probably truncated: fetch it again, or read the complete rows "
+                "with --on-error skip"
+            )
+        self.remarks.append(message)
+
+    def check_count(self, path: Path, expected: int | None, rows: int) -> None:
+        """Compare the header's count with the rows that the file has; more rows are all read."""
+        if expected is not None and rows != expected:
+            message = f"{path}: the header says {expected} rows, but the file has {rows}"
+            if rows < expected:
+                self.cut_short(message)
+            else:
+                self.remarks.append(message)
 
     def lines(self) -> list[str]:
         """Return one line for each kind of finding."""
@@ -96,9 +99,8 @@ class Findings:
 class Vectors:
     """Labeled rows: of a file, a table in memory, shards, or an object of another library.
 
-    There is one class for all of them, so every method treats them the same. Vectors that differ in
-    one respect are a copy: ``replace(vectors, read=...)``. `read` yields the rows from the
-    beginning, any number of times.
+    `read` yields the rows from the beginning, any number of times. Vectors that differ in one
+    respect are a copy: ``replace(vectors, read=...)``.
     """
 
     name: str  # in results and messages, such as the path
@@ -117,10 +119,15 @@ class Vectors:
     files: tuple[Path, ...] = ()  # that are read, and must not be overwritten
     format: str = ""  # of the file; empty for objects
     dtype: str = "float32"  # how numbers are stored
-    size: int = 0  # in bytes on disk; 0 for objects
+    digits: int | None = None  # how many significant digits text shows, if few
     costly: bool = False  # whether reading again costs more than keeping the rows in memory
     findings: Findings = field(default_factory=Findings)  # problems that the last pass found
     extra: Any = None  # what the format needs to write a copy with new vectors
+
+    @property
+    def size(self) -> int:
+        """How many bytes the files have; 0 for objects."""
+        return sum(file.stat().st_size for file in self.files if file.is_file())
 
     def chunks(
         self, progress: Progress = silent, label: str = "reading"
@@ -132,12 +139,9 @@ class Vectors:
             progress(label, None if not total else min(1.0, done / total), done)
             yield labels, rows
 
-    def first_words(self) -> list[str]:
-        """Return the first 2,000 labels; they are read once."""
-        return self._first_words
-
     @cached_property
-    def _first_words(self) -> list[str]:
+    def first_words(self) -> list[str]:
+        """The first 2,000 labels."""
         return list(islice((label for labels, _ in self.chunks() for label in labels), SAMPLE))
 
     def mapped(self, transform: Transform, dimension: int | None = None) -> Vectors:
@@ -150,13 +154,7 @@ class Vectors:
         return replace(self, read=read, dimension=dimension or self.dimension)
 
     def with_kind(self, rows: str | None) -> Vectors:
-        """Return the vectors with the user's choice of `words` or `texts`, or that of the labels.
-
-        Raises
-        ------
-        InvalidInputError
-            If the choice is impossible: for tokens of a model, or words of rows without labels.
-        """
+        """Return the vectors with the user's choice of `words` or `texts`, if there is one."""
         if rows is None:
             return self
         if rows not in (RowKind.WORDS, RowKind.TEXTS):
@@ -171,24 +169,23 @@ class Vectors:
 
     def require_words(self) -> Vectors:
         """Return the vectors; raise if rows have no labels."""
-        if not self.has_words:
-            raise InvalidInputError(
-                f"{self.name}: its rows have no words; put the words in a file beside it "
-                "(x.words.txt for x.npy, one word per line), or in a column of the table"
-            )
-        return self
+        if self.has_words:
+            return self
+        raise InvalidInputError(
+            f"{self.name}: its rows have no words; put the words in a file beside it "
+            "(x.words.txt for x.npy, one word per line), or in a column of the table"
+        )
 
     def describe_kind(self) -> str:
         """Return a line on what rows were taken for and how to change it; empty if it is clear."""
-        if not self.evidence:
-            return ""
-        is_text = self.kind is RowKind.TEXTS
-        treated = "texts, which count equally" if is_text else "words, whose frequency counts"
-        other = RowKind.WORDS if is_text else RowKind.TEXTS
-        return (
+        treated, other = "words, whose frequency counts", RowKind.TEXTS
+        if self.kind is RowKind.TEXTS:
+            treated, other = "texts, which count equally", RowKind.WORDS
+        line = (
             f"{self.name}: its rows are treated as {treated}: {self.evidence}; if they are "
             f"{other}, use --rows {other}"
         )
+        return line if self.evidence else ""
 
 
 def is_word(label: str) -> bool:
@@ -203,8 +200,7 @@ def is_word(label: str) -> bool:
 def decide_kind(labels: Sequence[str]) -> tuple[RowKind, str]:
     """Decide what rows are from their first labels; return the evidence too, if in any doubt.
 
-    They are words if the labels look like a vocabulary: at least half of them are single words,
-    each counted once. Otherwise they are texts.
+    They are words if at least half of the labels are single words, each counted once.
     """
     first = labels[:_LABELS]
     words = len(set(filter(is_word, first)))
@@ -237,15 +233,15 @@ def number_labels(start: int, stop: int) -> list[str]:
 
 def even_chunks(
     chunks: Iterable[tuple[Sequence[str], NDArray[Any]]],
-) -> Iterator[tuple[list[str], NDArray[Any]]]:
-    """Yield the same rows in chunks of one size, with fewer at the end.
+) -> Iterator[tuple[int, list[str], NDArray[Any]]]:
+    """Yield the same rows in chunks of one size, and how many rows come before each.
 
-    The last bit of a sum depends on how many rows are added at a time. With this, all formats of
-    the same vectors give the same bits. Rows are copied only if a chunk ends elsewhere.
+    The last bit of a sum depends on how many rows are added at a time. Rows are copied only if a
+    chunk ends elsewhere.
     """
     labels: list[str] = []
     parts: list[NDArray[Any]] = []
-    size = 0
+    before = size = 0
     for more, rows in chunks:
         size = size or chunk_rows(rows.shape[1])
         start = 0
@@ -253,30 +249,20 @@ def even_chunks(
             stop = start + size - len(labels)
             parts.append(rows[start:stop])
             labels.extend(more[start:stop])
-            yield labels, parts[0] if len(parts) == 1 else np.concatenate(parts)
+            yield before, labels, parts[0] if len(parts) == 1 else np.concatenate(parts)
             labels, parts, start = [], [], stop
+            before += size
         if start < len(more):
             labels.extend(more[start:])
             parts.append(rows[start:])
     if labels:
-        yield labels, np.concatenate(parts)
-
-
-def number_chunks(
-    chunks: Iterable[tuple[Sequence[str], NDArray[Any]]],
-) -> Iterator[tuple[int, Sequence[str], NDArray[Any]]]:
-    """Yield the number of rows before each chunk, and its words and rows."""
-    before = 0
-    for labels, rows in chunks:
-        yield before, labels, rows
-        before += len(labels)
+        yield before, labels, np.concatenate(parts)
 
 
 def keep(vectors: Vectors, limit: int | None = None) -> Vectors:
     """Return vectors whose rows stay in memory after the first whole pass, if they fit.
 
-    `limit` is how many bytes may be kept, by default a quarter of the machine's memory. Nothing is
-    kept if reading again is cheap.
+    `limit` is in bytes, by default a quarter of the memory. If reading is cheap, nothing is kept.
     """
     if not vectors.costly:
         return vectors
@@ -284,12 +270,9 @@ def keep(vectors: Vectors, limit: int | None = None) -> Vectors:
     memory: list[Rows] = []
 
     def read() -> Iterator[Rows]:
-        if memory:
-            yield from memory
-            return
         chunks: list[Rows] = []
         size = 0
-        for chunk in vectors.read():
+        for chunk in memory or vectors.read():
             # A string takes about 100 bytes with its place in the list.
             size += chunk.rows.nbytes + 100 * len(chunk.labels)
             if size <= most:
@@ -297,8 +280,7 @@ def keep(vectors: Vectors, limit: int | None = None) -> Vectors:
             else:
                 chunks.clear()
             yield chunk
-        if size <= most:
-            memory.extend(chunks)
+        memory[:] = chunks
 
     return replace(vectors, read=read, costly=False)
 
@@ -314,10 +296,7 @@ def collect_rows(
 
 
 class RowCollector:
-    """Keeps the rows of wanted words, and the first rows, from a stream of chunks.
-
-    A benchmark needs about ten thousand rows; a file may have millions.
-    """
+    """Keeps the rows of wanted words, and the first rows, from a stream of chunks."""
 
     def __init__(self, wanted: Collection[str], first: int = 0) -> None:
         self.count = 0
@@ -329,10 +308,7 @@ class RowCollector:
     def add(self, labels: Sequence[str], rows: NDArray[Any]) -> None:
         """Take the next chunk."""
         first, wanted = self._first - self.count, self._wanted
-        if wanted:
-            chosen = [i for i, word in enumerate(labels) if i < first or word in wanted]
-        else:
-            chosen = list(range(min(max(first, 0), len(labels))))
+        chosen = [i for i, word in enumerate(labels) if i < first or word in wanted]
         if chosen:
             self._words.extend(labels[i] for i in chosen)
             self._places.extend(self.count + i for i in chosen)

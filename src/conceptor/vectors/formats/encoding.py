@@ -1,7 +1,6 @@
 """How a row's numbers are stored: as floats, as bytes, or as single bits with a scale for each row.
 
-A scale per row, unlike one per dimension, needs no extra pass over the vectors. Cosines do not
-depend on it: the stored integers have the same cosines.
+Cosines do not depend on the scale: the stored integers have the same cosines.
 """
 
 from __future__ import annotations
@@ -81,10 +80,7 @@ class Encoding:
     def encode(
         self, rows: NDArray[np.float32], words: Sequence[str] | None = None
     ) -> tuple[NDArray[Any], NDArray[np.float32]]:
-        """Return the stored form of rows, and their scales (1 for floats).
-
-        Raises if a row would become zero, and names its word from `words`.
-        """
+        """Return the stored form of rows, and their scales; raise if a row would become zero."""
         scales = np.ones(len(rows), dtype=np.float32)
         if self.dtype == "binary":
             scales = np.abs(rows).mean(axis=1, dtype=np.float64).astype(np.float32)

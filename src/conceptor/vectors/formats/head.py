@@ -16,6 +16,7 @@ _PIECE_BYTES, _MOST_BYTES, _FEWEST_LINES = 1 << 20, 32 << 20, 3
 _SAMPLE_LINES = 100
 # Of this many lines, this share must end in the same count of numbers; of fewer, more than half.
 _MANY_LINES, _AGREE = 20, 0.75
+_ROWS_COMPARED = 20
 FIELD = re.compile(rb"[^ \t]+")
 # What the parser reads as a number: what Python's float takes, without underscores.
 _NUMBER = re.compile(
@@ -68,9 +69,27 @@ class Head:
         """The count and dimension that the first line of a word2vec file gives."""
         fields = self.lines[0].split() if self.lines else []
         is_header = len(fields) == 2 and all(each.isdigit() and len(each) < 19 for each in fields)
-        if not is_header or self.lines[0][:1] in (b" ", b"\t") or not int(fields[1]):
+        is_line = b"\n" in self.data and self.lines[0][:1] not in (b" ", b"\t")
+        if not is_header or not is_line or not int(fields[1]):
             return None
         return int(fields[0]), int(fields[1])
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether a header is followed by something other than rows of text.
+
+        In text most lines end in numbers; damaged text has no control characters, and many numbers.
+        """
+        if self.header is None:
+            return False
+        dimension = self.header[1]
+        lines = [line for line in self.lines[1:_ROWS_COMPARED] if line]
+        numbers = [[is_number(field) for field in split_fields(line)] for line in lines]
+        rows = sum(len(each) > dimension and all(each[-dimension:]) for each in numbers)
+        if 2 * rows > len(lines):
+            return False
+        has_control = any(byte < 9 for line in lines for byte in line)
+        return has_control or 2 * sum(map(sum, numbers)) < max(1, sum(map(len, numbers)))
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -87,9 +106,8 @@ class Head:
     def dimension(self) -> int:
         """How many numbers end the lines of text; 0 if these are not rows of vectors.
 
-        It is the most common count, so a word with spaces or a damaged line does not decide for the
-        whole file. Lines with one number are counts or scored pairs, lines with only numbers a
-        matrix, and lines with several columns before the numbers a table.
+        It is the most common count. Lines with one number are counts or scored pairs, lines with
+        only numbers a matrix, and lines with several columns before the numbers a table.
         """
         counts, total = Counter(self.numbers), len(self.numbers)
         dimension = max(sorted(counts), key=counts.__getitem__, default=0)

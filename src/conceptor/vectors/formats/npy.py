@@ -1,9 +1,7 @@
 """NumPy's `.npy` (two dimensions, floats; or records with scales), with a file of words beside it.
 
-Two files cannot be replaced in one step, so the array carries a checksum of its words. A `.npy`
-header has room only for the shape and type, but it is padded with spaces, which every reader
-ignores. The last 64 are the bits of the checksum, a space for 0 and a tab for 1. Arrays from other
-programs have only spaces, and no checksum.
+Two files cannot be replaced in one step, so the array carries a checksum of its words: the last 64
+spaces of its header, which every reader ignores, are bits, a space for 0 and a tab for 1.
 """
 
 from __future__ import annotations
@@ -13,13 +11,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from io import BytesIO
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 from numpy.typing import NDArray
 
 from conceptor.base.errors import InvalidInputError
@@ -34,17 +29,15 @@ from conceptor.vectors.formats.format import (
     Target,
     check_finite,
     refuse_word,
+    starts_with,
 )
 from conceptor.vectors.formats.head import BOM, Head
-from conceptor.vectors.formats.streams import open_byte_writer
+from conceptor.vectors.formats.streams import ByteWriter
 from conceptor.vectors.vectors import Findings, Rows, Vectors, number_labels
 
 _MAGIC = b"\x93NUMPY"
-_HEADER_BYTES, _RECORD_HEADER_BYTES = 192, 256
-_CHECKSUM_BYTES = 8
+_HEADER_BYTES, _CHECKSUM_BYTES = 256, 8
 _CHECKSUM_BITS = 8 * _CHECKSUM_BYTES
-_LONGEST_HEADER = 10_000  # NumPy's own limit
-_LARGEST_SIZE = np.iinfo(np.int64).max
 _TO_BITS, _FROM_BITS = bytes.maketrans(b" \t", b"01"), bytes.maketrans(b"01", b" \t")
 # Endings of the file of words beside an array.
 _WORDS_SUFFIXES = (".words.txt", ".words", ".vocab.txt", ".vocab", ".txt")
@@ -55,12 +48,7 @@ def words_path(array: Path) -> Path:
     return array.with_suffix(_WORDS_SUFFIXES[0])
 
 
-def find_words_file(array: Path) -> Path | None:
-    """Return the file beside an array that holds its words, if there is one."""
-    return next(filter(Path.is_file, map(array.with_suffix, _WORDS_SUFFIXES)), None)
-
-
-def read_words(path: Path, array: str, rows: int, check: bytes = b"") -> list[str]:
+def _read_words(path: Path, array: str, rows: int, check: bytes) -> list[str]:
     """Read the words of an array; they must have the checksum `check`, if there is one."""
     data = normal_lines(path.read_bytes())
     if check and hashlib.sha256(data).digest()[:_CHECKSUM_BYTES] != check:
@@ -69,7 +57,12 @@ def read_words(path: Path, array: str, rows: int, check: bytes = b"") -> list[st
             "different runs; write both again (if the words were edited on purpose, save the "
             "array again with numpy.save)"
         )
-    return split_words(data, path, array, rows)
+    words = data.decode(errors="surrogateescape").split("\n")[:-1]
+    if len(words) != rows:
+        raise InvalidInputError(
+            f"{path}: {len(words)} words for the {rows} vectors of {array}; the numbers must agree"
+        )
+    return words
 
 
 def normal_lines(data: bytes) -> bytes:
@@ -80,17 +73,7 @@ def normal_lines(data: bytes) -> bytes:
     return data if not data or data.endswith(b"\n") else data + b"\n"
 
 
-def split_words(data: bytes, path: Path, array: str, rows: int) -> list[str]:
-    """Split lines that each end in a newline; raise unless there is one for each row."""
-    words = data.decode(errors="surrogateescape").split("\n")[:-1]
-    if len(words) != rows:
-        raise InvalidInputError(
-            f"{path}: {len(words)} words for the {rows} vectors of {array}; the numbers must agree"
-        )
-    return words
-
-
-def to_lines(words: Sequence[str]) -> bytes:
+def _to_lines(words: Sequence[str]) -> bytes:
     """Return one line for each word; raise for a word with a line break."""
     lines = "".join(f"{word}\n" for word in words)
     if "\r" in lines or lines.count("\n") != len(words):
@@ -100,9 +83,7 @@ def to_lines(words: Sequence[str]) -> bytes:
 
 
 def as_float32(stored: NDArray[np.generic]) -> NDArray[np.float32]:
-    """Copy to contiguous float32 rows; uint16 holds bfloat16."""
-    if stored.dtype == np.uint16:
-        return (stored.astype(np.uint32) << 16).view(np.float32)
+    """Copy to contiguous float32 rows."""
     # Values out of range become infinite or NaN; the check of rows reports them.
     with np.errstate(over="ignore", invalid="ignore"):
         return np.array(stored, dtype=np.float32, order="C")
@@ -124,32 +105,22 @@ def read_pieces(
 
 
 def _map_array(path: Path) -> tuple[NDArray[Any], Encoding | None, bytes]:
-    """Map an array into memory; return its encoding, if rows are records, and its checksum.
-
-    Nothing is unpickled or executed.
-    """
-    with path.open("rb") as file:
-        # A damaged length may be gigabytes, so NumPy gets no more than the longest header.
-        head = BytesIO(file.read(_LONGEST_HEADER))
+    """Map an array into memory; return its encoding, if rows are records, and its checksum."""
     try:
-        read = read_array_header_1_0 if read_magic(head) == (1, 0) else read_array_header_2_0
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about files from Python 2, which are read anyway
-            shape, is_fortran, dtype = read(head, max_header_size=_LONGEST_HEADER)
-        encoding = Encoding.from_record(dtype) if dtype.names else None
-        is_float = dtype.kind == "f" and dtype.itemsize <= 8
-        if len(shape) != (1 if encoding else 2) or not (encoding or is_float):
-            raise ValueError(f"{shape} of {dtype}")
-        if min(shape) < 0 or prod(shape) > _LARGEST_SIZE:
-            raise ValueError("an impossible shape")
-        order = "F" if is_fortran else "C"
-        array = np.memmap(path, dtype, "r", head.tell(), shape, order)  # type: ignore[call-overload]
+            array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+        encoding = Encoding.from_record(array.dtype) if array.dtype.names else None
+        is_float = array.dtype.kind == "f" and array.dtype.itemsize <= 8
+        if array.ndim != (1 if encoding else 2) or not (encoding or is_float):
+            raise ValueError(f"{array.shape} of {array.dtype}")
     except Exception as error:  # only about the content: it is small, or mapped
         raise InvalidInputError(
             f"{path}: not a two-dimensional array of float16, float32 or float64, or truncated "
             f"({str(error)[:100]})"
         ) from None
-    bits = head.getvalue()[: head.tell()][-_CHECKSUM_BITS - 1 : -1]
+    with path.open("rb") as file:
+        bits = file.read(array.offset)[-_CHECKSUM_BITS - 1 : -1]
     has_check = b"\t" in bits and not bits.strip(b" \t") and len(bits) == _CHECKSUM_BITS
     check = int(bits.translate(_TO_BITS), 2).to_bytes(_CHECKSUM_BYTES) if has_check else b""
     return array, encoding, check
@@ -160,7 +131,7 @@ def _open(head: Head, findings: Findings, _: Columns) -> Vectors:
     path = head.path
     array, encoding, check = _map_array(path)
     rows, dimension = len(array), encoding.dimension if encoding else array.shape[1]
-    words = find_words_file(path)
+    words = next(filter(Path.is_file, map(path.with_suffix, _WORDS_SUFFIXES)), None)
     if words is None and check:
         raise InvalidInputError(
             f"{path}: its words are missing; put {words_path(path).name} (one word per line) "
@@ -172,7 +143,7 @@ def _open(head: Head, findings: Findings, _: Columns) -> Vectors:
             return encoding.decode(array[part][encoding.field], array[part][SCALE])
         return as_float32(array[part])
 
-    labels = partial(read_words, words, path.name, rows, check) if words else None
+    labels = partial(_read_words, words, path.name, rows, check) if words else None
     return Vectors(
         str(path),
         dimension,
@@ -190,30 +161,26 @@ def make_header(rows: int, encoding: Encoding, check: bytes = b"") -> bytes:
     descr: object = encoding.record.descr if encoding.has_scales else encoding.stored.str
     shape = (rows,) if encoding.has_scales else (rows, encoding.dimension)
     text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}"
-    room = (_RECORD_HEADER_BYTES if encoding.has_scales else _HEADER_BYTES) - 10
+    room = _HEADER_BYTES - 10
     bits = f"{int.from_bytes(check):0{_CHECKSUM_BITS}b}".encode().translate(_FROM_BITS)
     filled = text.ljust(room - _CHECKSUM_BITS - 1).encode() + bits + b"\n"
     return _MAGIC + b"\x01\x00" + room.to_bytes(2, "little") + filled
 
 
 def _write(target: Target, chunks: Chunks) -> int:
-    """Write an array and its words.
-
-    The file of words is renamed last. If the process ends in between, the new array's checksum
-    shows that the words beside it are not its own.
-    """
+    """Write an array and its words, which are renamed last: the checksum shows if they are not."""
     path, *words_files = target.files
     encoding = Encoding(target.dtype or FLOAT32, target.dimension)
     lines_hash = hashlib.sha256()
     written = 0
     with ExitStack() as stack:
         besides = [stack.enter_context(replace_atomically(each)) for each in (*words_files, path)]
-        *others, stream = [stack.enter_context(open_byte_writer(each)) for each in besides]
+        *others, stream = [stack.enter_context(ByteWriter(each, "w")) for each in besides]
         stream.write(make_header(0, encoding))
         for words, rows in chunks:
             check_finite(words, rows, encoding.dtype)
             for lines_file in others:
-                lines = to_lines(words)
+                lines = _to_lines(words)
                 if not written and lines.startswith(BOM):
                     lines_file.write(BOM)  # readers drop one
                 lines_hash.update(lines)
@@ -233,13 +200,12 @@ def _write(target: Target, chunks: Chunks) -> int:
 
 FORMAT = Format(
     name="npy",
-    description="C and Fortran order; words from a file beside it",
-    magic=_MAGIC,
+    description="C and Fortran order, float64 too; words from a file beside it",
+    recognize=starts_with(_MAGIC),
     open=_open,
     write=_write,
     suffixes=(".npy",),
     dtypes=DTYPES,
-    read_dtypes=("float64",),
     wordless=True,
     words_path=words_path,
 )

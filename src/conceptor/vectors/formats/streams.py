@@ -8,19 +8,19 @@ from __future__ import annotations
 import errno
 import io
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 
-SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}
+_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _MAGIC = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
+    "gzip": b"\x1f\x8b",
+    "bzip2": b"BZh",
+    "xz": b"\xfd7zXZ\x00",
+    "zstd": b"\x28\xb5\x2f\xfd",
+    "zip": b"PK\x03\x04",  # can only be read
 }
 # Compressed bytes to read at a time: even of a hostile file, about 100 MB come out of them.
 _PIECE = 1 << 13
@@ -28,31 +28,37 @@ _PIECE = 1 << 13
 
 def split_compression(path: Path) -> tuple[Path, str | None]:
     """Split `x.txt.gz` into `x.txt` and `gzip`."""
-    compression = SUFFIXES.get(path.suffix.lower())
+    compression = _SUFFIXES.get(path.suffix.lower())
     return (path.with_suffix(""), compression) if compression else (path, None)
 
 
-class ByteReader:
+class ByteReader(AbstractContextManager["ByteReader"]):
     """A file's bytes, decompressed; damaged data raises `InvalidInputError`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.position = 0
         self.file = path.open("rb")
-        self.compression: str | None = None
         first = self.file.read(6)
         self.file.seek(0)
-        for magic, name in _MAGIC.items():
-            if first.startswith(magic):
-                self.compression = name
-                self._pieces = _decompress(self.file, name)
+        names = (name for name, magic in _MAGIC.items() if first.startswith(magic))
+        self.compression = next(names, None)
+        self._pieces = _decompress(self.file, self.compression) if self.compression else iter(())
         self._rest = b""
-
-    def __enter__(self) -> ByteReader:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.file.close()
+
+    def fill(self, buffer: bytearray, start: int) -> int:
+        """Fill a buffer from `start` to its end; return how many bytes that were."""
+        if self.compression is None:
+            # The same memory for each block: new pages would cost more than the copy.
+            size = self.file.readinto(memoryview(buffer)[start:])
+            self.position += size
+            return size
+        data = self.read(len(buffer) - start)
+        buffer[start : start + len(data)] = data
+        return len(data)
 
     def read(self, size: int) -> bytes:
         """Read exactly `size` bytes, fewer only at the end of the file."""
@@ -101,7 +107,7 @@ def _decompress(file: BinaryIO, compression: str) -> Iterator[bytes]:
             while piece := member.read(1 << 20):
                 yield piece
         return
-    make_decompressor, _ = _codec(compression)
+    make_decompressor, _ = find_codec(compression)
     decompressor = make_decompressor()
     while data := file.read(_PIECE):
         while data:
@@ -116,7 +122,7 @@ def _decompress(file: BinaryIO, compression: str) -> Iterator[bytes]:
         raise EOFError("it ends within a stream")
 
 
-def _codec(compression: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
+def find_codec(compression: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
     """Return functions that make a decompressor of one stream, and a compressor.
 
     Levels are fast, because the mantissas of vectors are noise that no level compresses.
@@ -144,7 +150,7 @@ def _codec(compression: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
     )
 
 
-class _File(io.FileIO):
+class ByteWriter(io.FileIO):
     """A raw file whose `write` returns only when everything is written.
 
     The standard library's buffered files try again after a failed write when they are
@@ -152,42 +158,9 @@ class _File(io.FileIO):
     """
 
     def write(self, data: Any) -> int:  # noqa: ANN401
+        """Write all of the data."""
         rest = memoryview(data).cast("B")
         size = len(rest)
         while rest:
             rest = rest[super().write(rest) :]
         return size
-
-
-class _Compressed:
-    """Writes through a compressor."""
-
-    def __init__(self, file: BinaryIO, compressor: Any) -> None:  # noqa: ANN401
-        self.file, self.compressor = file, compressor
-
-    def write(self, data: bytes) -> int:
-        self.file.write(self.compressor.compress(data))
-        return len(data)
-
-
-@contextmanager
-def open_byte_writer(
-    path: Path, compression: str | None = None, member: str = ""
-) -> Iterator[BinaryIO]:
-    """Open `path` for writing through `compression`; `member` names the file inside a zip."""
-    with ExitStack() as cleanup:
-        file: Any = cleanup.enter_context(_File(path, "w"))
-        if compression is None:
-            yield file
-        elif compression == "zip":
-            import zipfile
-
-            archive = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
-            cleanup.enter_context(archive)
-            content = archive.open(zipfile.ZipInfo(member), "w", force_zip64=True)
-            yield cast("BinaryIO", cleanup.enter_context(content))
-        else:
-            _, make_compressor = _codec(compression)
-            compressed = _Compressed(file, make_compressor())
-            yield cast("BinaryIO", compressed)
-            file.write(compressed.compressor.flush())

@@ -1,13 +1,12 @@
 """Tables: Parquet and Feather files, and everything else that comes as Arrow batches.
 
-The vectors are a column of lists, or one column per dimension. Vectors as bytes or bits have a
-second column with the scale of each row. All other columns stay as they are in a copy.
+The vectors are a column of lists, or one column per dimension. All other columns stay in a copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conceptor.algebra.affine_map import AffineMap
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import replace_atomically
 from conceptor.base.progress import Progress
-from conceptor.base.threads import ordered_map, processors
 from conceptor.vectors.columns import ColumnKind, choose_label, choose_vectors, is_list
-from conceptor.vectors.formats.encoding import DTYPES, SCALE, Encoding
+from conceptor.vectors.formats.encoding import Encoding
 from conceptor.vectors.formats.format import (
     FLOAT32,
     Chunks,
@@ -29,6 +26,7 @@ from conceptor.vectors.formats.format import (
     Format,
     Target,
     check_finite,
+    starts_with,
 )
 from conceptor.vectors.formats.head import Head
 from conceptor.vectors.vectors import Findings, RowKind, Rows, Vectors, chunk_rows
@@ -40,7 +38,6 @@ ReadBatches = Callable[[list[str], int], Iterator[Arrow]]
 
 _PARQUET = "parquet"
 _VECTOR = "vector"
-_BITS = b"bits"  # the number of bits in a row, in the metadata of the column
 # How many first rows decide which column holds the labels.
 _SAMPLE_ROWS = 1000
 # Parquet pages of larger files are read in pieces of this size.
@@ -63,7 +60,7 @@ def import_pyarrow() -> Arrow:
 class Table:
     """Which columns of a table are what, and how to read them."""
 
-    schema: Arrow  # without scales: small numbers are floats here
+    schema: Arrow
     read: ReadBatches
     vectors: list[str]  # a column of lists, or the column of each dimension
     label: str | None
@@ -94,79 +91,71 @@ def open_batches(
 ) -> Vectors:
     """Open the vectors of anything that is read as Arrow batches; their values are not checked.
 
-    `read` takes names of columns and a number of rows, and yields record batches of at most that
-    size. `findings` decides about rows without a vector or with one of another length. `column` and
-    `text_column` are the user's choices of columns, and `dtype` is the type of the rows; None is
-    that of the columns. The `extra` of the result is the `Table`.
+    `column` and `text_column` are the user's choices of columns, and `dtype` is the type of the
+    rows; None is that of the columns. The `extra` of the result is the `Table`.
     """
-    arrow = import_pyarrow()
     findings = Findings() if findings is None else findings
+    compute = import_pyarrow().compute
 
     def first(names: list[str], rows: int = _SAMPLE_ROWS) -> dict[str, list[Any]]:
         batches = (batch for batch in read(names, rows) if batch.num_rows)
         batch = next(batches, None)
         return batch.to_pydict() if batch else {each: [] for each in names}
 
-    encoding = _find_encoding(schema)
-    if encoding:
-        floats = arrow.field(_VECTOR, arrow.list_(arrow.float32(), encoding.dimension))
-        schema = schema.set(schema.get_field_index(_VECTOR), floats)
-        schema = schema.remove(schema.get_field_index(SCALE))
-    for each in schema.names:
-        if schema.names.count(each) > 1:
-            raise InvalidInputError(f"{name}: two columns have the name {each!r}; rename one")
+    if twice := {each for each in schema.names if schema.names.count(each) > 1}:
+        raise InvalidInputError(f"{name}: two columns have the name {min(twice)!r}; rename one")
     kinds = {field.name: ColumnKind.of(field.type) for field in schema}
     vectors = choose_vectors(name, kinds, column)
-    if encoding and vectors != [_VECTOR]:
-        raise InvalidInputError(
-            f"{name}: its vectors are {encoding.dtype} with scales; remove --column {column}"
-        )
     if text_column is not None and kinds.get(text_column) is not ColumnKind.TEXT:
-        texts = [each for each, kind in kinds.items() if kind is ColumnKind.TEXT]
+        texts = ", ".join(each for each, kind in kinds.items() if kind is ColumnKind.TEXT)
         raise InvalidInputError(
-            f"{name}: {text_column} is not a column of text; these are: "
-            f"{', '.join(texts) or 'none'}"
+            f"{name}: {text_column} is not a column of text; these are: {texts or 'none'}"
         )
     label = text_column or choose_label(kinds, first)
 
     kind = schema.field(vectors[0]).type
-    if arrow.types.is_fixed_size_list(kind):
-        dimension = kind.list_size
-    elif is_list(kind):
-        vector = next(iter(first(vectors, 1)[vectors[0]]), None)
-        dimension = len(vector or ())
-    else:
-        dimension = len(vectors)
+    dimension = len(vectors)
+    if is_list(kind):
+        fixed = getattr(kind, "list_size", None)
+        dimension = fixed or len(next(iter(first(vectors, 1)[vectors[0]]), None) or ())
     if not dimension:
         raise InvalidInputError(f"{name}: contains no vectors, or the first one is missing")
-    names = [*vectors, *([SCALE] if encoding else []), *([label] if label else [])]
-    width = encoding.width if encoding else dimension
+    names = [*vectors, *([label] if label else [])]
 
     def read_rows() -> Iterator[Rows]:
         start = unlabeled = 0
         for batch in read(names, chunk_rows(dimension)):
             places = np.arange(start + 1, start + batch.num_rows + 1)
             start += batch.num_rows
+            good = places > 0
             if is_list(kind):
-                good = _check_lengths(batch.column(vectors[0]), width, name, places, findings)
+                lists = batch.column(vectors[0])
+                # A missing list of fixed length has a length too.
+                lengths = compute.if_else(lists.is_valid(), compute.list_value_length(lists), None)
+                good = compute.fill_null(lengths, -1).to_numpy() == dimension
                 if not good.all():
-                    batch, places = batch.filter(arrow.array(good)), places[good]
-                numbers = batch.column(vectors[0]).flatten().to_numpy(zero_copy_only=False)
-                rows = numbers.reshape(-1, width)
+                    bad = int(np.argmin(good))
+                    findings.reject(
+                        f"{name}, row {places[bad]}: expected a vector of {dimension} numbers, "
+                        f"found {'none' if lengths[bad].as_py() is None else lengths[bad]}",
+                        int(np.count_nonzero(~good)),
+                    )
+                # Arrow does not filter views of strings.
+                runs = [lists.slice(*run) for run in _runs(np.flatnonzero(good))] or [lists[:0]]
+                numbers = [run.flatten().to_numpy(zero_copy_only=False) for run in runs]
+                rows = np.concatenate(numbers).reshape(-1, dimension)
             else:  # a missing number is NaN
                 columns = [batch.column(each).to_numpy(zero_copy_only=False) for each in vectors]
                 rows = np.stack(columns, axis=1)
-            if encoding:
-                rows = encoding.decode(rows, batch.column(SCALE).to_numpy(zero_copy_only=False))
             if dtype is not None:
                 with np.errstate(over="ignore"):  # reported with the row
                     rows = rows.astype(dtype, copy=False)
+            labels = list(map(str, places[good].tolist()))
             if label:
-                labels = [value or "" for value in batch.column(label).to_pylist()]
+                values = batch.column(label).to_pylist()
+                labels = [values[i] or "" for i in np.flatnonzero(good).tolist()]
                 unlabeled += batch.column(label).null_count
-            else:
-                labels = [str(place) for place in places.tolist()]
-            yield Rows(labels, rows, places)
+            yield Rows(labels, rows, places[good])
         if unlabeled:
             findings.remarks.append(f"{unlabeled} rows without a value in the column {label}")
 
@@ -176,97 +165,64 @@ def open_batches(
         read_rows,
         has_words=label is not None,
         kind=RowKind.WORDS if label else RowKind.TEXTS,
-        dtype=encoding.dtype if encoding else _number_type(kind).name,
+        dtype=_number_type(kind).name,
         costly=True,
         findings=findings,
         extra=Table(schema, read, vectors, label),
     )
 
 
-def _find_encoding(schema: Arrow) -> Encoding | None:
-    """Return how a table with a column of small numbers and one of scales stores its vectors."""
-    arrow = import_pyarrow()
-    if schema.names.count(_VECTOR) != 1 or schema.names.count(SCALE) != 1:
-        return None
-    field = schema.field(_VECTOR)
-    if not arrow.types.is_fixed_size_list(field.type) or schema.field(SCALE).type != "float":
-        return None
-    bits = (field.metadata or {}).get(_BITS, b"")
-    if field.type.value_type == "int8":
-        encoding = Encoding("int8", field.type.list_size)
-    elif field.type.value_type == "uint8" and bits.isdigit():
-        encoding = Encoding("binary", int(bits))
-    else:
-        return None
-    return encoding if encoding.width == field.type.list_size else None
-
-
-def _check_lengths(
-    column: Arrow, width: int, name: str, places: NDArray[np.int64], findings: Findings
-) -> NDArray[np.bool_]:
-    """Return which lists have the right length; reject the others."""
-    compute = import_pyarrow().compute
-    # A missing list of fixed length has a length too.
-    lengths = compute.if_else(column.is_valid(), compute.list_value_length(column), None)
-    good: NDArray[np.bool_] = compute.fill_null(lengths, -1).to_numpy() == width
-    if not good.all():
-        bad = int(np.argmin(good))
-        findings.reject(
-            f"{name}, row {places[bad]}: expected a vector of {width} numbers, found "
-            f"{'none' if lengths[bad].as_py() is None else lengths[bad]}",
-            int(np.count_nonzero(~good)),
-        )
-    return good
+def _runs(rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield the first row and the length of each run of consecutive rows."""
+    for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
+        if len(run):
+            yield int(run[0]), len(run)
 
 
 def _open_file(head: Head, findings: Findings, column: Columns) -> Vectors:
     """Open a Parquet or Feather file."""
     path = head.path
-    is_parquet = head.data.startswith(PARQUET.magic)
+    read_table = _read_parquet if head.data.startswith(b"PAR1") else _read_feather
 
     def read(names: list[str], rows: int) -> Iterator[Arrow]:
-        with _report_damage(path), ExitStack() as stack:
-            if is_parquet:
-                file = stack.enter_context(_open_parquet(path))
-                batches = file.iter_batches(rows, columns=names)
-            else:
-                batches = _read_feather(path, names, rows)
-            for batch in batches:
+        with _report_damage(path):
+            for batch in read_table(path, names, rows):
                 batch.validate(full=True)
                 yield batch.select(names)
 
     with _report_damage(path):
-        if is_parquet:
-            with _open_parquet(path) as file:
-                schema = file.schema_arrow
-        else:
-            arrow = import_pyarrow()
-            with arrow.OSFile(str(path)) as raw, arrow.ipc.open_file(raw) as file:
-                schema = file.schema
+        schema = next(read_table(path, [], 0))
         return open_batches(str(path), schema, read, findings, column)
+
+
+def _read_parquet(path: Path, names: list[str], rows: int) -> Iterator[Arrow]:
+    """Yield batches of a Parquet file, in small pieces; without `rows`, only its schema.
+
+    Pre-buffering would read a whole row group, and no buffer a whole column of it. With a buffer
+    Arrow allocates whatever size a damaged page claims, so a small file is read without one.
+    """
+    buffer = _BUFFER_BYTES if path.stat().st_size > _SMALL_FILE else 0
+    parquet = import_pyarrow().parquet
+    with parquet.ParquetFile(path, buffer_size=buffer, pre_buffer=False) as file:
+        if rows:
+            yield from file.iter_batches(rows, columns=names)
+        else:
+            yield file.schema_arrow
 
 
 def _read_feather(path: Path, names: list[str], rows: int) -> Iterator[Arrow]:
     ipc = import_pyarrow().ipc
     with import_pyarrow().OSFile(str(path)) as raw:
         schema = ipc.open_file(raw).schema
+        if not rows:
+            yield schema
+            return
         fields = [schema.get_field_index(name) for name in names]
         with ipc.open_file(raw, options=ipc.IpcReadOptions(included_fields=fields)) as file:
             for i in range(file.num_record_batches):
                 batch = file.get_batch(i)
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
-
-
-def _open_parquet(path: Path) -> Arrow:
-    """Open a Parquet file to be read in small pieces.
-
-    Without `pre_buffer=False` Arrow reads a whole row group before it returns the first rows, and
-    without a buffer a whole column of it. With a buffer it allocates whatever size a damaged page
-    claims, so a small file is read without one.
-    """
-    buffer = _BUFFER_BYTES if path.stat().st_size > _SMALL_FILE else 0
-    return import_pyarrow().parquet.ParquetFile(path, buffer_size=buffer, pre_buffer=False)
 
 
 @contextmanager
@@ -286,168 +242,121 @@ def _report_damage(path: Path) -> Iterator[None]:
         ) from None
 
 
-@contextmanager
-def _open_writer(target: Target, schema: Arrow, **options: object) -> Iterator[Arrow]:
-    """Yield a writer of record batches; the target appears when the block succeeds."""
+def _save(
+    target: Target,
+    schema: Arrow,
+    vectors: list[str],
+    chunks: Iterable[tuple[Sequence[str], NDArray[Any], dict[str, Arrow]]],
+) -> int:
+    """Write a table atomically, from labels, rows and the other columns; return the row count."""
     arrow = import_pyarrow()
     assert target.path is not None  # tables are not written to standard output
+    others = [name for name in schema.names if name not in vectors]
+    count = 0
     with replace_atomically(target.path) as path:
         if target.format.name == _PARQUET:
-            writer = arrow.parquet.ParquetWriter(path, schema, **options)
+            # Words and classes repeat, floats differ.
+            new = arrow.parquet.ParquetWriter(path, schema, use_dictionary=others or False)
         else:
-            writer = arrow.ipc.new_file(str(path), schema)
-        with writer:
-            yield writer
-
-
-def _write(target: Target, chunks: Chunks) -> int:
-    """Write a column `word` or `text`, if rows have labels, and the columns of the vectors."""
-    arrow = import_pyarrow()
-    fields = [(_VECTOR, arrow.list_(arrow.float32(), target.dimension))]
-    if target.has_words:
-        label = "text" if target.kind is RowKind.TEXTS else "word"
-        fields.insert(0, (label, arrow.string()))
-    encoding = Encoding(target.dtype or FLOAT32, target.dimension)
-    schema = vector_schema(str(target.path), arrow.schema(fields), [_VECTOR], encoding)
-    options: dict[str, Any] = {}
-    # Parquet stores a byte as four; pyarrow's default, a dictionary, makes it one again.
-    if not encoding.has_scales:
-        options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
-    count = 0
-    with _open_writer(target, schema, **options) as writer:
-        for labels, rows in chunks:
-            columns = vector_columns(schema, [_VECTOR], labels, rows, encoding)
-            if target.has_words:
-                columns[label] = arrow.array(labels, arrow.string())
-            arrays = [columns[name] for name in schema.names]
-            writer.write_batch(arrow.RecordBatch.from_arrays(arrays, schema=schema))
-            count += len(labels)
+            new = arrow.ipc.new_file(str(path), schema)
+        with new as writer:
+            for labels, rows, columns in chunks:
+                columns |= vector_columns(schema, vectors, labels, rows)
+                arrays = [columns[name] for name in schema.names]
+                table = arrow.Table.from_arrays(arrays, schema=schema)
+                writer.write_table(table, max(1, len(labels)))
+                count += len(labels)
     return count
 
 
-def _rewrite(vectors: Vectors, target: Target, map_: AffineMap | None, progress: Progress) -> int:
+def _write(target: Target, chunks: Chunks) -> int:
+    """Write a column `word` or `text`, if rows have labels, and the column of vectors."""
+    arrow = import_pyarrow()
+    label = "text" if target.kind is RowKind.TEXTS else "word"
+    others = [label] if target.has_words else []
+    fields = [(name, arrow.string()) for name in others]
+    number = arrow.from_numpy_dtype(np.dtype(target.dtype or FLOAT32))
+    schema = arrow.schema([*fields, (_VECTOR, arrow.list_(number, target.dimension))])
+    labeled = (
+        (labels, rows, dict.fromkeys(others, arrow.array(labels, arrow.string())))
+        for labels, rows in chunks
+    )
+    return _save(target, schema, [_VECTOR], labeled)
+
+
+def _rewrite(vectors: Vectors, target: Target, progress: Progress) -> int:
     """Write a copy of a table with new vectors, without the rows that reading dropped."""
     arrow = import_pyarrow()
     table: Table = vectors.extra
-    encoding = Encoding(target.dtype or FLOAT32, target.dimension)
     schema = vector_schema(
-        vectors.name, table.schema, table.vectors, encoding, casts=target.dtype is not None
+        vectors.name, table.schema, table.vectors, target.dimension, target.dtype
     )
     others = [name for name in table.schema.names if name not in table.vectors]
-    options: dict[str, Any] = {}
-    if not encoding.has_scales:  # few floats are alike, so they get no dictionaries or statistics
-        options = dict.fromkeys(("use_dictionary", "write_statistics"), others or False)
-    if not encoding.has_scales and vectors.format == target.format.name == _PARQUET:
-        with _open_parquet(vectors.files[0]) as file:
-            if file.metadata.num_row_groups:
-                codec = file.metadata.row_group(0).column(0).compression
-                options["compression"] = codec.lower().replace("uncompressed", "none")
 
-    def mapped(chunk: Rows) -> Rows:
-        if map_ is None:
-            return chunk
-        with np.errstate(over="ignore"):  # what overflows is refused by `vector_columns`
-            return chunk._replace(rows=map_.map_words(chunk.labels, chunk.rows))
-
-    chunks = ordered_map(mapped, vectors.read(), processors(), ahead=2)
-    batches = table.read(others, chunk_rows(vectors.dimension))
-    batch, stop, count = None, 0, 0
-    with _open_writer(target, schema, **options) as writer:
-        for labels, rows, places in chunks:
+    def chunks() -> Iterator[tuple[Sequence[str], NDArray[Any], dict[str, Arrow]]]:
+        batches = table.read(others, chunk_rows(vectors.dimension))
+        batch, stop, count = None, 0, 0
+        for labels, rows, places in vectors.read():
             assert places is not None  # the rows of a table are numbered
-            columns = vector_columns(schema, table.vectors, labels, rows, encoding)
             parts = []
             while others and len(places):
                 while batch is None or places[0] > stop:
                     batch = next(batches)
                     stop += batch.num_rows
                 here = places[places <= stop]
-                parts.append(batch.take(arrow.array(here - 1 - stop + batch.num_rows)))
+                parts += [batch.slice(*run) for run in _runs(here - 1 - stop + batch.num_rows)]
                 places = places[len(here) :]
-            if others:
-                beside = arrow.Table.from_batches(parts)
-                columns |= {name: beside.column(name) for name in others}
-            arrays = [columns[name] for name in schema.names]
-            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema), max(1, len(labels)))
+            beside = arrow.Table.from_batches(parts) if others else arrow.table({})
+            yield labels, rows, {name: beside.column(name) for name in others}
             count += len(labels)
             progress("writing", None, count)
-    return count
+
+    return _save(target, schema, table.vectors, chunks())
 
 
 def vector_schema(
-    where: str, schema: Arrow, columns: Sequence[str], encoding: Encoding, *, casts: bool = True
+    where: str, schema: Arrow, columns: Sequence[str], dimension: int, dtype: str | None = None
 ) -> Arrow:
-    """Return the schema of a table with new vectors; only small numbers change the columns' names.
-
-    Bytes and bits are lists of fixed length, with a column of scales at the end. With `casts`,
-    floats get the type of the encoding.
-    """
+    """Return the schema of a table with new vectors, whose type stays without a `dtype`."""
+    if 1 < len(columns) < dimension:
+        raise InvalidInputError(
+            f"{where}: {len(columns)} columns cannot hold vectors of length {dimension}"
+        )
     arrow = import_pyarrow()
-    stored = arrow.from_numpy_dtype(encoding.stored)
     fields = []
     for field in schema:
-        place = columns.index(field.name) if field.name in columns else -1
         kind = field.type
-        if place < 0:
+        number = arrow.from_numpy_dtype(np.dtype(dtype)) if dtype else None
+        if field.name not in columns:
             fields.append(field)
-        elif encoding.has_scales:
-            bits = {_BITS: str(encoding.dimension)} if encoding.dtype == "binary" else None
-            lists = arrow.list_(stored, encoding.width)
-            fields += [arrow.field(_VECTOR, lists, metadata=bits)] if place == 0 else []
         elif is_list(kind):
-            item = kind.value_field.with_type(stored) if casts else kind.value_field
+            item = kind.value_field.with_type(number) if number else kind.value_field
             if arrow.types.is_fixed_size_list(kind):
-                lists = arrow.list_(item, encoding.dimension)
+                lists = arrow.list_(item, dimension)
             else:
                 lists = (arrow.large_list if arrow.types.is_large_list(kind) else arrow.list_)(item)
             fields.append(field.with_type(lists))
-        elif encoding.dimension > len(columns):
-            raise InvalidInputError(
-                f"{where}: {len(columns)} columns cannot hold vectors of length "
-                f"{encoding.dimension}"
-            )
-        elif place < encoding.dimension:
-            fields.append(field.with_type(stored) if casts else field)
-    if encoding.has_scales:
-        fields.append(arrow.field(SCALE, arrow.float32()))
-    names = [field.name for field in fields]
-    for name in (_VECTOR, SCALE):
-        if encoding.has_scales and names.count(name) > 1:
-            raise InvalidInputError(
-                f"{where}: has a column {name!r}, which {encoding.dtype} vectors need; rename it"
-            )
+        elif columns.index(field.name) < dimension:
+            fields.append(field.with_type(number) if number else field)
     return arrow.schema(fields, schema.metadata)
 
 
 def vector_columns(
-    schema: Arrow,
-    columns: Sequence[str],
-    labels: Sequence[str] | None,
-    rows: NDArray[Any],
-    encoding: Encoding,
+    schema: Arrow, columns: Sequence[str], labels: Sequence[str] | None, rows: NDArray[Any]
 ) -> dict[str, Any]:
-    """Return rows as Arrow arrays for the columns of vectors of a `vector_schema`.
-
-    Raises, naming the label, for numbers that the columns cannot hold.
-    """
+    """Return rows as Arrow arrays, by column; raise for numbers that the columns cannot hold."""
     arrow = import_pyarrow()
-    name = _VECTOR if encoding.has_scales else columns[0]
-    kind = schema.field(name).type
+    kind = schema.field(columns[0]).type
     numbers = _number_type(kind)
     check_finite(labels, rows, numbers.name)
-    arrays = {}
-    if encoding.has_scales:
-        rows, scales = encoding.encode(rows, labels)
-        arrays[SCALE] = arrow.array(scales)
-    elif numbers == np.float16:
+    if numbers == np.float16:
         rows, _ = Encoding("float16", rows.shape[1]).encode(rows, labels)
     if is_list(kind):
         flat = arrow.array(np.ascontiguousarray(rows, dtype=numbers).reshape(-1))
-        lists = arrow.FixedSizeListArray.from_arrays(flat, rows.shape[1])
-        return arrays | {name: lists.cast(kind)}
+        return {columns[0]: arrow.FixedSizeListArray.from_arrays(flat, rows.shape[1]).cast(kind)}
     return {
-        name: arrow.array(np.ascontiguousarray(numbers), type=schema.field(name).type)
-        for name, numbers in zip(columns, rows.T, strict=False)
+        name: arrow.array(np.ascontiguousarray(values), type=schema.field(name).type)
+        for name, values in zip(columns, rows.T, strict=False)
     }
 
 
@@ -458,14 +367,19 @@ def _number_type(kind: Arrow) -> np.dtype[Any]:
 
 PARQUET = Format(
     name=_PARQUET,
-    description="a column of words or texts, and a list column or one column per dimension",
-    magic=b"PAR1",
+    description="a column of words or texts, and a list column or one column per dimension; reads "
+    "float64 too",
+    recognize=starts_with(b"PAR1"),
     open=_open_file,
     write=_write,
     rewrite=_rewrite,
     suffixes=(".parquet",),
-    dtypes=DTYPES,
-    read_dtypes=("float64",),
+    dtypes=(FLOAT32, "float16"),
     wordless=True,
 )
-FEATHER = replace(PARQUET, name="feather", magic=b"ARROW1", suffixes=(".feather", ".arrow"))
+FEATHER = replace(
+    PARQUET,
+    name="feather",
+    recognize=starts_with(b"ARROW1"),
+    suffixes=(".feather", ".arrow"),
+)

@@ -1,11 +1,9 @@
 """Lines `word number ... number`: without a header (GloVe) or with one (word2vec, fastText).
 
 Lines end at a newline, fields at a space or tab, and nowhere else. A word is everything before the
-last n numbers, so it may contain spaces. Any other character, U+00A0, U+0085 and U+2028 included,
-is part of the word.
-
-Polars parses the numbers of a block as one column; each becomes the float32 nearest to the text.
-It writes the shortest decimals that read back as the same float32.
+last n numbers, so it may contain spaces. Polars parses the fields of a block as one column; each
+number becomes the float32 nearest to the text. It writes the shortest decimals that read back as
+the same float32. Mapped vectors of a file with few digits are rounded first, to as many digits.
 """
 
 from __future__ import annotations
@@ -14,12 +12,14 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from io import BytesIO
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.threads import ordered_map
 from conceptor.vectors.formats.format import (
     BLOCK_BYTES,
     Chunks,
@@ -27,58 +27,96 @@ from conceptor.vectors.formats.format import (
     Format,
     Target,
     refuse_word,
+    write_rows,
 )
 from conceptor.vectors.formats.head import BOM, FIELD, Head, is_number
 from conceptor.vectors.formats.streams import ByteReader
-from conceptor.vectors.formats.word2vec_binary import check_header_count, write_rows
 from conceptor.vectors.vectors import Findings, Rows, Vectors
 
-Parsed = tuple[list[bytes], NDArray[np.float32], NDArray[np.int64], list[tuple[int, str]]]
+# Words, rows, their places among the lines, how many lines, and places and problems of bad ones.
+Parsed = tuple[list[str], NDArray[np.float32], NDArray[np.int64], int, list[tuple[int, str]]]
 
 _SPACE = re.compile("[ \t\n]")
+_WORD = re.compile(rb"\n([^ ]*)")
 _ROWS_COMPARED = 10
+# What comes before the first significant digit, and an exponent.
+_LEADING = re.compile(rb"^[+-]?0*[.]?0*|[eE].*")
+# Numbers with more are not rounded, and with fewer may be exact.
+_FEW_DIGITS = range(4, 7)
 
 
 def _read(
     path: Path, dimension: int, header_count: int | None, findings: Findings
 ) -> Iterator[Rows]:
-    count, line, has_more = 0, 1, True
+    count, line = 0, 1 if header_count is None else 2
     with ByteReader(path) as reader:
-        rest = reader.read(len(BOM)).removeprefix(BOM)
-        while has_more:
-            block = reader.read(BLOCK_BYTES)
-            has_more = bool(block)
-            lines = (rest + block).split(b"\n")
-            if has_more or not lines[-1]:
-                rest = lines.pop()  # it goes on in the next block
-            if line == 1 and header_count is not None and lines:
-                del lines[0]
-                line = 2
-            words, values, places, bad = parse_lines(lines, dimension)
+        blocks = _whole_lines(reader, header_count is not None)
+        parse = partial(parse_lines, dimension=dimension)
+        for words, values, places, lines, bad in ordered_map(parse, blocks):
             for place, problem in bad:
                 findings.reject(f"{path}, line {line + place}: {problem}")
             count += len(words) + len(bad)
-            labels = [word.decode(errors="surrogateescape") for word in words]
-            yield Rows(labels, values, line + places)
-            line += len(lines)
-    check_header_count(path, findings, header_count, count)
+            yield Rows(words, values, line + places)
+            line += lines
+    findings.check_count(path, header_count, count)
 
 
-def parse_lines(lines: list[bytes], dimension: int) -> Parsed:
-    """Return words, rows and their places among the lines; and places and problems of bad lines."""
-    words, numbers = [], []
-    for line in lines:
-        # Most files end lines in a number, or in a space like fastText.
-        word, _, tail = line.rstrip(b" \r").partition(b" ")
-        if tail.count(b" ") != dimension - 1 or b"\t" in line:
-            break
-        words.append(word)
-        numbers.append(tail)
-    else:
-        values = _parse_numbers(numbers, dimension)
-        if values is not None:
-            return words, values, np.arange(len(lines)), []
-    return _parse_carefully(lines, dimension)
+def _whole_lines(reader: ByteReader, has_header: bool) -> Iterator[bytes]:
+    """Yield blocks of whole lines, without the byte-order mark and the header."""
+    block, rest = reader.read(BLOCK_BYTES).removeprefix(BOM), b""
+    if has_header:
+        block = block.partition(b"\n")[2]
+    while block:
+        stop = block.rfind(b"\n") + 1
+        if stop:
+            yield rest + block[:stop]
+            rest = b""
+        rest += block[stop:]
+        block = reader.read(BLOCK_BYTES)
+    if rest:
+        yield rest
+
+
+def parse_lines(block: bytes, dimension: int) -> Parsed:
+    """Parse a block of lines: those of most files at once, others one by one."""
+    lines = block.removesuffix(b"\n")
+    # fastText ends lines in a space.
+    is_spaced = lines.partition(b"\n")[0].endswith(b" ")
+    parsed = _parse_table(lines.replace(b" \n", b"\n") if is_spaced else lines, dimension)
+    if parsed is None:
+        return _parse_carefully(lines.split(b"\n"), dimension)
+    count = len(parsed[0])
+    return *parsed, np.arange(count), count, []
+
+
+def _parse_table(lines: bytes, dimension: int) -> tuple[list[str], NDArray[np.float32]] | None:
+    """Parse words and numbers separated by single spaces; None if there is anything else.
+
+    All fields are one column of numbers, and words become null: a newline is at their beginning.
+    """
+    import polars
+
+    fields = b"\n" + lines.replace(b"\n", b" \n")
+    words = _WORD.findall(fields)
+    try:
+        column = polars.read_csv(
+            fields,
+            has_header=False,
+            schema={"number": polars.Float32},
+            separator="\t",  # which would begin another column: an error
+            eol_char=" ",
+            quote_char=None,
+            ignore_errors=True,
+        )["number"]
+    except polars.exceptions.PolarsError:
+        return None
+    shape = len(words), 1 + dimension
+    if len(column) != shape[0] * shape[1] or column.null_count() != len(words):
+        return None
+    if not column.is_null().to_numpy().reshape(shape)[:, 0].all():
+        return None
+    labels = [word.decode(errors="surrogateescape") for word in words]
+    return labels, np.ascontiguousarray(column.to_numpy().reshape(shape)[:, 1:])
 
 
 def _parse_carefully(lines: list[bytes], dimension: int) -> Parsed:
@@ -90,58 +128,32 @@ def _parse_carefully(lines: list[bytes], dimension: int) -> Parsed:
         fields = list(FIELD.finditer(line))
         numbers = [each[0] for each in fields[-dimension:]]
         is_wordless = len(fields) == dimension and line[:1] in (b" ", b"\t")
-        if len(fields) > dimension or is_wordless:
-            word = line[: fields[-dimension].start()].rstrip(b" \t")
-            rows.append((place, word, numbers))
+        is_whole = len(fields) > dimension or is_wordless
+        wrong = next((field for field in numbers if not is_number(field)), None)
+        if is_whole and wrong is None:
+            rows.append((place, line[: fields[-dimension].start()].rstrip(b" \t"), numbers))
         elif fields:
-            problem = f"expected a word and {dimension} numbers, found {len(fields)} fields"
-            bad.append((place, problem))
-    values = _parse_numbers([b" ".join(numbers) for _, _, numbers in rows], dimension)
-    if values is None:
-        good = []
-        for row in rows:
-            wrong = next((field for field in row[2] if not is_number(field)), None)
-            if wrong is None:
-                good.append(row)
-            else:
-                shown = wrong[:40].decode(errors="replace")
-                problem = f"expected {dimension} numbers after the word, found {shown!r}"
-                bad.append((row[0], problem))
-        rows = good
-        values = _parse_numbers([b" ".join(numbers) for _, _, numbers in rows], dimension)
+            shown = f"{len(fields)} fields"
+            if is_whole and wrong is not None:
+                shown = repr(wrong[:40].decode(errors="replace"))
+            bad.append((place, f"expected a word and {dimension} numbers, found {shown}"))
+    values = np.zeros((0, dimension), dtype=np.float32)
+    if rows:
+        parsed = _parse_table(b"\n".join(b" ".join([b"w", *row[2]]) for row in rows), dimension)
+        assert parsed is not None  # all fields are numbers
+        values = parsed[1]
+    words = [word.decode(errors="surrogateescape") for _, word, _ in rows]
     places = np.array([place for place, _, _ in rows], dtype=np.int64)
-    assert values is not None  # all fields are numbers
-    return [word for _, word, _ in rows], values, places, sorted(bad)
+    return words, values, places, len(lines), bad
 
 
-def _parse_numbers(rows: list[bytes], dimension: int) -> NDArray[np.float32] | None:
-    """Parse rows of numbers, separated by single spaces; None if a field is not a number."""
-    if not rows:
-        return np.zeros((0, dimension), dtype=np.float32)
+def encode(words: Sequence[str], rows: NDArray[np.float32], digits: int | None = None) -> bytes:
+    """Return the lines of some rows; numbers are rounded to `digits` significant digits, if any."""
     import polars
 
-    try:
-        # One column whose lines end in spaces; a tab, which would begin another, is an error.
-        column = polars.read_csv(
-            b" ".join(rows),
-            has_header=False,
-            schema={"number": polars.Float32},
-            separator="\t",
-            eol_char=" ",
-            quote_char=None,
-        )["number"]
-    except polars.exceptions.PolarsError:
-        return None
-    if column.null_count() or len(column) != len(rows) * dimension:
-        return None
-    numbers: NDArray[np.float32] = column.to_numpy(writable=True)
-    return numbers.reshape(len(rows), dimension)
-
-
-def encode(words: Sequence[str], rows: NDArray[np.float32]) -> bytes:
-    """Return the lines of some rows; each number reads back as the same float32."""
-    import polars
-
+    if digits is not None:
+        rounded = polars.Series(rows.ravel()).round_sig_figs(digits)
+        rows = rounded.to_numpy().reshape(rows.shape)
     frame = polars.from_numpy(rows, [str(i) for i in range(rows.shape[1])], orient="row")
     frame.insert_column(0, polars.Series("word", words, polars.String))
     lines = BytesIO()
@@ -162,17 +174,14 @@ def _write(target: Target, chunks: Chunks) -> int:
                 refuse_word(word, "a leading or trailing space", name)
             if name == GLOVE.name and is_number(re.split("[ \t]", word)[-1].encode()):
                 refuse_word(word, "a space followed by a number", name)
-        return encode(words, rows)
+        return encode(words, rows, target.digits)
 
     return write_rows(target, chunks, encode_checked)
 
 
 def _open(head: Head, findings: Findings, _: Columns) -> Vectors:
-    """Open text; raise if the header's dimension is too small, so that words would get numbers.
-
-    A word may end in numbers, but the first words do not all end in the same count of them.
-    """
     count, dimension = head.header or (None, head.dimension)
+    # A word may end in numbers, but the first words do not all end in the same count of them.
     long = [each for each in head.numbers[1 : _ROWS_COMPARED + 1] if each >= dimension]
     if count is not None and len(long) > 1 and min(long) == max(long) > dimension:
         raise InvalidInputError(
@@ -180,11 +189,14 @@ def _open(head: Head, findings: Findings, _: Columns) -> Vectors:
             "correct or remove the first line"
         )
     lines = head.data.count(b"\n")
+    fields = [field for line in head.lines[1:_ROWS_COMPARED] for field in line.split()[-dimension:]]
+    digits = max((len(_LEADING.sub(b"", field).replace(b".", b"")) for field in fields), default=9)
     return Vectors(
         str(head.path),
         dimension,
         partial(_read, head.path, dimension, count, findings),
         estimate=count or int(lines * head.size / max(len(head.data), 1)) or None,
+        digits=max(digits, 5) if digits in _FEW_DIGITS else None,
         costly=True,
         findings=findings,
     )
@@ -193,11 +205,10 @@ def _open(head: Head, findings: Findings, _: Columns) -> Vectors:
 WORD2VEC = Format(
     name="word2vec-text",
     description="a `count dimension` line, then rows; fastText's `.vec`",
-    recognize=lambda head: head.header is not None,
+    recognize=attrgetter("header"),
     open=_open,
     write=_write,
     suffixes=(".vec",),
-    kept_suffixes=(".txt",),
     streamed=True,
     is_text=True,
     is_counted=True,
@@ -205,7 +216,7 @@ WORD2VEC = Format(
 GLOVE = Format(
     name="glove-text",
     description="rows only",
-    recognize=lambda head: head.dimension > 0,
+    recognize=attrgetter("dimension"),
     open=_open,
     write=_write,
     suffixes=(".txt", ".glove"),

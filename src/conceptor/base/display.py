@@ -1,9 +1,20 @@
-"""HTML for results shown in notebooks."""
+"""Results as people read them: numbers in text, and HTML tables in notebooks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+
+
+def format_number(number: float, digits: int = 2) -> str:
+    """Return a number with this many digits after the point; a dash if it is undefined."""
+    return "—" if math.isnan(number) else f"{number:.{digits}f}".replace("-", "−")
+
+
+def format_signed(number: float, digits: int = 2) -> str:
+    """Return a number with its sign, plus or minus; a dash if it is undefined."""
+    return "—" if math.isnan(number) else f"{number:+.{digits}f}".replace("-", "−")
 
 
 def html_table(title: str, rows: Mapping[str, object]) -> str:
