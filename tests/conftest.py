@@ -17,7 +17,7 @@ from conceptor.data import registry as datasets
 from conceptor.vectors.table import WordVectors
 
 settings.register_profile(
-    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
+    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=30
 )
 settings.load_profile("default")
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from conceptor.base import files
 from conceptor.vectors.formats import streams
 
 if TYPE_CHECKING:
@@ -60,26 +59,6 @@ class Faults:
         return counted
 
 
-class _Raw:
-    """An open file whose writing is counted."""
-
-    def __init__(self, file: Any, faults: Faults) -> None:
-        self._file, self._faults = file, faults
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
-
-    def __enter__(self) -> _Raw:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._file.close()
-
-    def write(self, data: Any) -> Any:
-        self._faults.count("write")
-        return self._file.write(data)
-
-
 @contextmanager
 def faults_in(folder: Path) -> Iterator[Faults]:
     """Count what happens to files in a folder, and the arrays that are made."""
@@ -91,7 +70,9 @@ def faults_in(folder: Path) -> Iterator[Faults]:
             return open_path(path, mode, *rest, **options)
         faults.count("open")
         file = open_path(path, mode, *rest, **options)
-        return _Raw(file, faults) if "w" in mode or "x" in mode else file
+        if "w" in mode or "x" in mode:
+            file.write = faults.wrap("write", file.write)
+        return file
 
     def opened_number(path: Any, *rest: Any, **options: Any) -> int:
         if str(path).startswith(str(folder)):
@@ -105,8 +86,7 @@ def faults_in(folder: Path) -> Iterator[Faults]:
         patch.setattr(os, "fsync", faults.wrap("sync", os.fsync))
         patch.setattr(Path, "replace", faults.wrap("rename", Path.replace))
         patch.setattr(Path, "rename", faults.wrap("rename", Path.rename))
-        patch.setattr(files, "exchange", faults.wrap("rename", files.exchange))
-        patch.setattr(streams._File, "write", faults.wrap("write", streams._File.write))
+        patch.setattr(streams.ByteWriter, "write", faults.wrap("write", streams.ByteWriter.write))
         patch.setattr(np, "empty", faults.wrap("allocate", np.empty))
         patch.setattr(np, "zeros", faults.wrap("allocate", np.zeros))
         yield faults

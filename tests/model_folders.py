@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 WORDS = [f"mot{i}" for i in range(120)]
@@ -19,35 +18,7 @@ def make_static(folder: Path, vectors: Any = VECTORS) -> None:
     """Write a static model whose tokens are whole words."""
     from conceptor.static_models import StaticModel
 
-    StaticModel.from_words(WORDS, vectors).save(folder, force=True)
-
-
-def make_pipeline(folder: Path, vectors: Any = VECTORS) -> None:
-    """Write a spaCy pipeline of a vocabulary alone."""
-    import spacy
-
-    nlp = spacy.blank("fr")
-    for word, row in zip(WORDS, vectors, strict=True):
-        nlp.vocab.set_vector(word, row)
-    nlp.to_disk(folder)
-
-
-def make_hub(folder: Path, vectors: Any = VECTORS) -> None:
-    """Write what `--format hub` makes; no source of its own is a folder."""
-    from conceptor.integrations.hub import save_folder
-    from conceptor.vectors import write_vectors
-
-    source = folder.with_name(f"{folder.name}.in.txt")
-    write_vectors(source, [(WORDS, vectors)], force=True)
-    save_folder(source, folder, force=True)
-
-
-MAKERS: dict[str, Callable[..., None]] = {
-    "static": make_static,
-    "distilled": make_static,
-    "spacy": make_pipeline,
-    "hub": make_hub,
-}
+    StaticModel.from_words(WORDS, vectors).save(folder)
 
 
 def content(folder: Path) -> dict[str, bytes]:

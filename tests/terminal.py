@@ -7,21 +7,21 @@ import os
 from tests.processes import start
 
 
-def on_a_terminal(command: list[object]) -> tuple[int, str]:
+def on_a_terminal(command: list[object], columns: int = 200) -> tuple[int, str]:
     """Run a command; return its exit code and all that was shown."""
     reader, terminal = os.openpty()
     process = start(
         command,
         stdout=terminal,
         stderr=terminal,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+        env={**os.environ, "TERM": "xterm", "COLUMNS": str(columns)},
     )
     os.close(terminal)
     shown = b""
     try:
         while part := os.read(reader, 65536):
             shown += part
-    except OSError:  # how Linux says that the terminal was closed
+    except OSError:  # Linux raises it when the terminal is closed
         pass
     finally:
         os.close(reader)

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from conceptor import compare, evaluate, most_similar, open_vectors, postprocess, write_vectors
+from conceptor import compare, open_vectors, postprocess, write_vectors
 from conceptor.evaluation.battery import Battery
-from conceptor.evaluation.synonyms import SynonymRecall
+from conceptor.evaluation.word_tasks import SynonymRecall
 from conceptor.vectors import vectors as module
 from conceptor.vectors.formats import text
 from conceptor.vectors.vectors import Rows, Vectors, keep
@@ -54,15 +54,6 @@ def test_compare(file, battery, passes, monkeypatch, budget, most):
     monkeypatch.setattr(module, "memory_bytes", lambda: 4 * budget)
     compare(file[1], METHODS, battery, examples=3, resamples=0)
     assert len(passes) == most
-
-
-@BUDGETS
-def test_evaluate_and_most_similar(file, battery, passes, monkeypatch, budget, most):
-    monkeypatch.setattr(module, "memory_bytes", lambda: 4 * budget)
-    evaluate(file[1], battery)
-    assert len(passes) == most
-    most_similar(file[1], file[0][:3], METHODS)
-    assert len(passes) == 2 * most
 
 
 @BUDGETS

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,11 +11,9 @@ import conceptor
 from conceptor import AffineMap, StaticModel, improve, open_vectors, write_vectors
 from conceptor.explore.session import Session, Settings
 from conceptor.fit import FitOptions, fit_methods
-from conceptor.integrations.reading import open_rows
+from conceptor.integrations.objects import open_rows
 from conceptor.methods import default_method
-from conceptor.vectors.files import in_memory
-from conceptor.vectors.texts import as_texts
-from conceptor.vectors.vectors import RowKind, Vectors, keep
+from conceptor.weights import rank_weights
 from tests import processes
 from tests.vectors.test_fasttext import model_bytes
 
@@ -77,7 +73,7 @@ def process_shards():
         yield distributed.postprocess
 
 
-@pytest.mark.parametrize("name", ["x.txt", "x.vec", "x.bin", "x.npy", "x.safetensors", "x.parquet"])
+@pytest.mark.parametrize("name", ["x.txt", "x.vec", "x.bin", "x.npy", "x.parquet"])
 def test_files(words, X, expected, name, tmp_path):
     write_vectors(tmp_path / name, [(words, X)])
     target = tmp_path / f"out.{name.partition('.')[2]}"
@@ -140,7 +136,9 @@ def test_objects(words, X, expected, make):
 
 
 def test_the_estimator(X, expected):
-    same_directions(conceptor.ConceptorNegation(weights="zipf").fit(X).map_, expected)
+    by_rank = rank_weights(0, len(X))
+    same_directions(conceptor.estimator("cn").fit(X, sample_weight=by_rank).map_, expected)
+    same_directions(conceptor.ConceptorNegation().fit(X, sample_weight=by_rank).map_, expected)
 
 
 def page_map(path, method):
@@ -165,8 +163,10 @@ def test_a_fasttext_model_is_weighted_by_its_own_counts(words, X, tmp_path):
     same_map(page_map(tmp_path / "m.bin", "cn"), written)
 
 
-def test_a_static_folder_is_weighted_by_its_tokens(tmp_path):
+def test_a_static_folder_is_weighted_by_its_tokens(tmp_path, monkeypatch):
     pytest.importorskip("wordfreq")
+    counts = {"the": 0.05, "of": 0.03, "rain": 0.001, "coat": 0.0005, "bank": 0.0002}
+    monkeypatch.setattr("conceptor.weights.read_wordfreq", lambda language: counts)
     tokens = ["the", "of", "rain", "umbrella", "coat", "river", "boat", "bank", "money", "loan"]
     rows = np.random.default_rng(0).standard_normal((10, 4)) + 1
     StaticModel.from_words(tokens, rows).save(tmp_path / "model")
@@ -242,7 +242,7 @@ def write_texts(path, texts, E):
         write_vectors(path, [(texts, E)])
 
 
-@pytest.mark.parametrize("suffix", ["npy", "parquet", "feather", "safetensors", "txt", "vec"])
+@pytest.mark.parametrize("suffix", ["npy", "parquet", "feather", "txt", "vec"])
 def test_files_of_texts(texts, E, gentle, suffix, tmp_path):
     path = tmp_path / f"x.{suffix}"
     write_texts(path, texts, E)
@@ -311,35 +311,3 @@ def test_the_command_line_reports_what_rows_are(texts, E, tmp_path):
         assert json.loads(done.stdout)["rows"] == rows
         assert ("treated as texts" in done.stderr) is ("use --rows words" in done.stderr)
         assert ("treated as texts" in done.stderr) is not bool(options)
-
-
-def test_copies_forget_no_fact(words, X):
-    """`dataclasses.replace` makes each copy, so it differs only where it should."""
-    facts = {
-        "count": len(words),
-        "estimate": 7,
-        "evidence": "a reason",
-        "counts": {"a": 1.0},
-        "token_counts": lambda counts: counts,
-        "language": "fr",
-        "files": (Path("x"),),
-        "format": "npy",
-        "dtype": "float16",
-        "size": 9,
-        "costly": True,
-        "extra": object(),
-    }
-    vectors = Vectors("x", 12, in_memory(words, X).read, **facts)
-    assert vectors.kind is RowKind.WORDS
-    changes = {
-        "read": vectors.mapped(lambda _, rows: rows),
-        "read dimension": vectors.mapped(lambda _, rows: rows[:, :3], 3),
-        "read costly": keep(vectors),
-        "kind evidence": vectors.with_kind("texts"),
-        "read kind evidence ranked": as_texts(vectors, words),
-        "": open_rows(vectors),
-    }
-    for expected, copy in changes.items():
-        names = [each.name for each in fields(Vectors)]
-        changed = {name for name in names if getattr(copy, name) is not getattr(vectors, name)}
-        assert changed == set(expected.split())

@@ -15,7 +15,6 @@ from conceptor.postprocessing import postprocess
 from conceptor.vectors.files import as_vectors
 from conceptor.vectors.vectors import Rows, chunk_rows, even_chunks
 from conceptor.weights import Weights, rank_weights
-from tests.vectors.whole import read_all
 
 ROWS, DIMENSION = 45_000, 40
 
@@ -43,12 +42,12 @@ def cut(table, sizes):
     return replace(as_vectors(table), read=read)
 
 
-@pytest.mark.parametrize(("size", "threads"), [(1000, 5), (4097, 1), (ROWS, 2), (None, 5)])
+@pytest.mark.parametrize(("size", "threads"), [(1000, 5), (None, 1)])
 def test_sums_have_the_same_bits_for_any_chunks_and_threads(large, rng, size, threads, monkeypatch):
     weights = [Weights("zipf", unit=True), Weights(), Weights(top=40_000)]
     expected = gather(as_vectors(large), weights)
     sizes = rng.integers(1, 9000, 50).tolist() if size is None else [size]
-    monkeypatch.setattr("conceptor.fit.processors", lambda: threads)
+    monkeypatch.setattr("conceptor.base.threads.processors", lambda: threads)
     gathered = gather(cut(large, sizes), weights)
     assert gathered.count == expected.count == ROWS
     for each in weights:
@@ -74,9 +73,10 @@ def test_even_chunks_are_the_same_rows_in_powers_of_two(large, rng):
     size = chunk_rows(DIMENSION)
     assert size & (size - 1) == 0
     parts = list(even_chunks(cut(large, rng.integers(1, 9000, 50).tolist()).chunks()))
-    assert [len(words) for words, _ in parts[:-1]] == [size] * (len(parts) - 1)
-    assert [word for words, _ in parts for word in words] == large[0]
-    assert (np.concatenate([rows for _, rows in parts]) == large[1]).all()
+    assert [len(words) for _, words, _ in parts[:-1]] == [size] * (len(parts) - 1)
+    assert [before for before, *_ in parts] == list(range(0, ROWS, size))
+    assert [word for _, words, _ in parts for word in words] == large[0]
+    assert (np.concatenate([rows for *_, rows in parts]) == large[1]).all()
 
 
 def test_directions_without_data_do_not_count_as_weak_ones(large):
@@ -96,23 +96,13 @@ def space(rng):
     return [f"w{i}" for i in range(200)], X.astype(np.float32)
 
 
-def test_mapped_vectors_can_be_read_again(space):
-    method = "cn-paper:aperture=0.7"
-    fitted = fit_methods(space, [method], FitOptions(vocabulary="top:200")).methods[method]
-    mapped = as_vectors(space).mapped(fitted)
-    first, second = (read_all(mapped)[1] for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-    by_hand = ConceptorNegation(0.7, power=1, unit=False).fit_transform(space[1])
-    np.testing.assert_allclose(first, by_hand, atol=1e-5)
-
-
-def test_several_methods_in_one_pass_are_the_same_as_one_by_one(space):
+def test_several_methods_in_one_pass_are_the_same_as_one_by_one(space, monkeypatch):
+    monkeypatch.setattr("conceptor.weights.FUNCTION_WORDS", set(space[0][:9]))
     names = [*METHODS, "cn:n_components=3", "abtt:lengths=usage"]
-    options = FitOptions(function_words=space[0][:9])
-    together = fit_methods(space, names, options, wanted=set(space[0][::7]), first=3)
+    together = fit_methods(space, names, wanted=set(space[0][::7]), first=3)
     assert together.count == 200
     for name in names:
-        alone = fit_methods(space, [name], options, wanted=set(space[0][::7]), first=3)
+        alone = fit_methods(space, [name], wanted=set(space[0][::7]), first=3)
         rows = together.rows[name]
         np.testing.assert_array_equal(rows.vectors, alone.rows[name].vectors)
         assert rows.words == [w for i, w in enumerate(space[0]) if i < 3 or i % 7 == 0]
@@ -121,9 +111,8 @@ def test_several_methods_in_one_pass_are_the_same_as_one_by_one(space):
 
 def test_names_are_unique_and_must_be_known(space):
     assert list(as_methods(["cn", "abtt", "cn"])) == ["cn", "abtt"]
-    for wrong in (["nothing"], ["cn+abtt"], []):
-        with pytest.raises(InvalidInputError, match=r"unknown method|no method was named"):
-            as_methods(wrong)
+    with pytest.raises(InvalidInputError, match="no method was named"):
+        as_methods([])
     with pytest.raises(InvalidInputError, match="none of the words to fit on"):
         fit_methods(space, ["cn"], FitOptions(weights={"elsewhere": 1.0}))
     with pytest.raises(InvalidInputError, match="its rows have no words, but hsr needs words"):
@@ -148,7 +137,7 @@ def test_lengths_by_usage_make_plain_averages_those_of_sif(rng):
     names = ["original:lengths=usage", "cn"]
     sif, cn = fit_methods((words, X), names, FitOptions(weights="zipf")).methods.values()
     np.testing.assert_allclose(sif(words, X), unit * factors, rtol=1e-3)
-    after = ConceptorNegation(weights="zipf").fit_transform(X) * factors
+    after = ConceptorNegation().fit(X, sample_weight=share).transform(X) * factors
     np.testing.assert_allclose(cn(words, X), after, rtol=1e-3)
     counts = FitOptions(weights=dict.fromkeys(words[:3], 1.0))
     counted = fit_methods((words, X), names[:1], counts).methods[names[0]](words, X)

@@ -9,8 +9,8 @@ import conceptor
 from conceptor import compare, evaluate, postprocess
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation import Battery
-from conceptor.evaluation.similarity import WordSimilarity
-from conceptor.fit import fit_methods
+from conceptor.evaluation.word_tasks import WordSimilarity
+from conceptor.fit import FitOptions, fit_methods
 from conceptor.methods import METHODS, Method
 from conceptor.vectors import open_vectors, write_vectors
 from tests.vectors.whole import read_all
@@ -48,7 +48,9 @@ def test_compare_measures_what_postprocess_writes(method, file, battery, tmp_pat
     rows = fit_methods(file, [method], wanted=set(WORDS[::7])).rows[method]
     words, vectors = read_all(open_vectors(target))
     places = [words.index(word) for word in rows.words]
-    np.testing.assert_array_equal(rows.vectors, vectors[places])
+    # BLAS may round a row differently among other rows.
+    scale = np.abs(vectors).max()
+    np.testing.assert_allclose(rows.vectors, vectors[places], atol=1e-6 * scale)
 
 
 def test_methods_are_frozen_and_their_parameters_checked():
@@ -76,10 +78,29 @@ def test_a_method_of_ones_own(monkeypatch, vectors):
         assert conceptor.estimator("own").fit_transform(vectors).shape == vectors.shape
 
 
+def test_doubts_are_about_running_text(rng):
+    """By rank the first words are running text; by counts they may be anywhere, or not known."""
+    rows = rng.standard_normal((3000, 10))
+    words = [f"{'ab' * (i // 300 + 1)}{i}" for i in range(3000)]
+    counts = {word: 1e6 / (i + 3) for i, word in enumerate(words)}
+    (sorted_,) = fit_methods((words, rows), ["cn"]).methods.values()
+    assert "running text already spreads evenly" in sorted_.doubt
+    order = rng.permutation(3000)
+    mixed = [words[i] for i in order], rows[order]
+    (unsorted,) = fit_methods(mixed, ["cn"], FitOptions("uniform")).methods.values()
+    assert unsorted.doubt == ""
+    rows[:300] += 6  # frequent words share a direction, wherever they are
+    others = [f"x{i}" for i in range(20_000)]
+    late = [*others, *words], np.concatenate([rng.standard_normal((20_000, 10)), rows])
+    for known, is_even in ((counts, False), (dict.fromkeys(others, 1.0), True)):
+        (counted,) = fit_methods(late, ["cn"], FitOptions(known)).methods.values()
+        assert ("spreads evenly" in counted.doubt) is is_even
+
+
 def test_a_solution_describes_itself(vectors):
     solution = METHODS["cn-paper"].solve(conceptor.Moments.from_vectors(vectors))
     assert "cn-paper, aperture=2" in repr(solution)
-    for thing in (solution.moments, solution.spectrum, solution.conceptor, solution.map):
+    for thing in (solution.moments, solution.spectrum, solution.map):
         assert repr(thing).startswith(f"{type(thing).__name__}(")
         assert len(repr(thing)) < 200
     assert solution.variance_removed == pytest.approx(
@@ -87,8 +108,6 @@ def test_a_solution_describes_itself(vectors):
     )
     whitened = METHODS["whitening"].solve(conceptor.Moments.from_vectors(10 * vectors))
     assert whitened.aperture is None
-    with pytest.raises(InvalidInputError, match="has no conceptor"):
-        _ = whitened.conceptor
 
 
 def test_one_vector_and_no_vectors(vectors):

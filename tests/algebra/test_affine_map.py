@@ -44,9 +44,8 @@ def test_composition_is_one_after_the_other(maps, seed) -> None:
 
 
 def test_inverse_undoes_and_composes_to_the_identity(vectors) -> None:
-    f = ConceptorNegation(2.0, unit=False).fit(vectors).map_ @ AffineMap(
-        np.eye(12), np.arange(12.0)
-    )
+    f = ConceptorNegation(2.0, unit=False).fit(vectors).map_
+    f = f @ AffineMap(np.eye(12), np.arange(12.0))
     assert np.allclose(f.inverse()(f(vectors)), vectors, atol=1e-9)
     assert np.allclose((f @ f.inverse()).matrix, np.eye(12), atol=1e-9)
 
@@ -88,36 +87,23 @@ def test_what_is_lost_stays_lost(matrix, message) -> None:
 
 @pytest.mark.parametrize(
     ("given_type", "result_type"),
-    [
-        (np.float16, np.float32),
-        (np.float32, np.float32),
-        (np.float64, np.float64),
-        (np.int8, np.float64),
-        (np.uint64, np.float64),
-        (np.bool_, np.float64),
-        (np.longdouble, np.float64),
-    ],
-)
-@pytest.mark.parametrize("offset", [None, np.ones(3)])
-def test_types(given_type, result_type, offset) -> None:
+    [(np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64),
+     (np.int8, np.float64), (np.bool_, np.float64), (np.longdouble, np.float64)],
+)  # fmt: skip
+def test_types(given_type, result_type) -> None:
     X = np.arange(12).reshape(4, 3).astype(given_type)
-    map_ = AffineMap(np.diag([1.0, 2.0, 3.0]), offset)
+    map_ = AffineMap(np.diag([1.0, 2.0, 3.0]), np.ones(3))
     assert map_(X).dtype == result_type
     assert np.allclose(map_(X), map_(X.astype(float)))
 
 
 @pytest.mark.parametrize("offset", [0.0, 1.0])
-def test_output_in_place_and_in_any_layout(rng, offset) -> None:
+def test_blocks_in_any_layout(rng, offset) -> None:
     X = rng.standard_normal((5000, 40), dtype=np.float32)  # several blocks
     map_ = AffineMap(rng.standard_normal((40, 40)), np.full(40, offset))
     expected = ((X.astype(float) - offset) @ map_.matrix).astype(np.float32)
     for source in (X, np.asfortranarray(X), X[:, ::-1][:, ::-1]):
         assert np.allclose(map_(source), expected, atol=1e-4)
-    out = np.empty_like(X)
-    assert map_(X, out=out) is out
-    assert np.allclose(out, expected, atol=1e-4)
-    map_(X, out=X)
-    assert np.allclose(X, expected, atol=1e-4)
 
 
 def test_the_offset_comes_off_first(rng) -> None:
@@ -130,19 +116,11 @@ def test_the_offset_comes_off_first(rng) -> None:
     assert np.abs((X @ A.astype(np.float32)) - (mean @ A) - expected).max() > 0.02
 
 
-def test_saved_maps_come_back_to_the_last_bit(tmp_path, vectors) -> None:
-    map_ = ConceptorNegation(3.0).fit(vectors).map_ @ AffineMap(np.eye(12), bias=np.ones(12))
-    map_.save(tmp_path / "cn.safetensors")
-    loaded = AffineMap.load(tmp_path / "cn.safetensors")
-    for part in ("matrix", "offset", "bias"):
-        assert (getattr(loaded, part) == getattr(map_, part)).all()
-    assert loaded.provenance == map_.provenance
-    assert (loaded(vectors) == map_(vectors)).all()
-
-
-def test_provenance_says_where_a_map_comes_from(tmp_path, vectors) -> None:
-    ConceptorNegation(aperture=np.float32(2)).fit(vectors).map_.save(tmp_path / "m")
+def test_saved_maps_come_back_to_the_last_bit_with_their_provenance(tmp_path, vectors) -> None:
+    fitted = ConceptorNegation(aperture=np.float32(2)).fit(vectors).map_
+    fitted.save(tmp_path / "m")
     map_ = AffineMap.load(tmp_path / "m")
+    assert (map_(vectors) == fitted(vectors)).all()
     assert map_.provenance["method"] == "cn"
     assert map_.provenance["parameters"] == {"aperture": 2.0, "power": 0.5}
     assert (map_.provenance["count"], map_.provenance["dimension"]) == (500, 12)
@@ -166,9 +144,8 @@ def saved(tmp_path, **changes) -> str:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": "something"}, "not a map saved by this library"),
-        ({"format": None}, "not a map saved by this library"),
-        ({"provenance": None}, "not a saved map"),
+        ({"format": "something"}, "its format is"),
+        ({"format": None}, "its format is"),
         ({"provenance": "{"}, "not a saved map"),
         ({"provenance": "[1]"}, "not a saved map"),
         ({"bias": None}, "not a saved map"),
@@ -181,8 +158,8 @@ def test_files_that_are_not_maps_are_refused(tmp_path, changes, message) -> None
     AffineMap.load(saved(tmp_path))  # the untouched one is fine
     with pytest.raises(InvalidInputError, match=message):
         AffineMap.load(saved(tmp_path, **changes))
-    for path, reason in ((tmp_path, "is a directory"), (tmp_path / "nowhere", "no such file")):
-        with pytest.raises(InvalidInputError, match=reason):
+    for path in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(InvalidInputError, match="no such file"):
             AffineMap.load(path)
 
 

@@ -6,8 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.background import Background, BackgroundWarning, percent_below
@@ -51,14 +49,6 @@ def test_the_smallest_p_is_what_the_pairs_support() -> None:
         found.cosine(found.floor / 2)
 
 
-@given(st.integers(0, 10), st.lists(st.floats(-1, 1), min_size=2, max_size=20))
-def test_a_higher_cosine_is_never_less_rare(seed, asked) -> None:
-    found = Background.fit(broad(120, 6, seed), pairs=2000)
-    scores = found.score(np.sort(asked))
-    assert (np.diff(scores) >= 0).all()
-    assert (scores >= 0).all()
-
-
 def test_cosine_is_the_inverse_of_p() -> None:
     found = Background.fit(broad())
     for p in (0.9, 0.5, 0.01, 0.001):
@@ -69,7 +59,7 @@ def test_cosine_is_the_inverse_of_p() -> None:
 def test_random_pairs_have_a_uniform_p() -> None:
     """The theorem behind one threshold for all embeddings; cosines themselves are not uniform."""
     for shift in (0.0, 2.0):
-        found = Background.fit(broad(2000, shift=shift))
+        found = Background.fit(broad(1200, shift=shift))
         unseen = all_cosines(broad(300, seed=1, shift=shift))
         shares = [(found.p(unseen) <= p).mean() for p in (0.5, 0.1, 0.01)]
         np.testing.assert_allclose(shares, (0.5, 0.1, 0.01), rtol=0.25)
@@ -116,7 +106,7 @@ def test_it_comes_back_to_the_last_bit(tmp_path, with_map) -> None:
         assert AffineMap.load(path).provenance == {"method": "x"}
     else:
         found.save(path)
-        with pytest.raises(InvalidInputError, match="not a map saved by this library"):
+        with pytest.raises(InvalidInputError, match="its format is"):
             AffineMap.load(path)
     loaded = Background.load(path)
     for name in ("cosines", "counts"):

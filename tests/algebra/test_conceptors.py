@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.linalg import inv
 from scipy.optimize import minimize
 
-from conceptor import Conceptor, Moments
+from conceptor import Conceptor
 from conceptor.base.errors import InvalidInputError
 from tests.strategies import (
     apertures,
@@ -31,10 +32,6 @@ soft_conceptor = dimensions.flatmap(lambda n: conceptors(n, soft=True))
 def close(C: Conceptor | np.ndarray, B: Conceptor | np.ndarray, tolerance: float = 1e-9) -> bool:
     C, B = (x.matrix if isinstance(x, Conceptor) else x for x in (C, B))
     return bool(np.abs(C - B).max() <= tolerance)
-
-
-def inv(matrix: np.ndarray) -> np.ndarray:
-    return np.linalg.inv(matrix)
 
 
 # --- what a conceptor is ---------------------------------------------------------------------
@@ -57,24 +54,6 @@ def test_it_minimises_its_loss(rng) -> None:
 
     found = minimize(loss, np.zeros(9), method="BFGS", options={"gtol": 1e-9})
     assert close(Conceptor.from_vectors(X, aperture), found.x.reshape(3, 3), 1e-5)
-
-
-def test_weights_are_copies(rng) -> None:
-    X, w = rng.standard_normal((20, 4)), rng.integers(0, 3, 20)
-    assert close(
-        Conceptor.from_vectors(X, 2.0, weights=w),
-        Conceptor.from_vectors(np.repeat(X, w, axis=0), 2.0),
-    )
-    assert close(
-        Conceptor.from_vectors(X, 2.0), Conceptor.from_moments(Moments.from_vectors(X), 2.0)
-    )
-
-
-@given(R=dimensions.flatmap(second_moments), seed=seeds, aperture=apertures)
-def test_rotating_the_data_rotates_the_conceptor(R, seed, aperture) -> None:
-    Q = rotation(len(R), seed)
-    turned = Conceptor.from_second_moment(Q @ R @ Q.T, aperture)
-    assert close(turned, Q @ Conceptor.from_second_moment(R, aperture).matrix @ Q.T)
 
 
 @given(R=dimensions.flatmap(second_moments), scale=factors, aperture=apertures)
@@ -125,16 +104,6 @@ def test_or_at_one_aperture_is_the_conceptor_of_both_data(moments, aperture) -> 
     joint = C | B
     assert close(joint, Conceptor.from_second_moment(moments[0] + moments[1], aperture), 1e-7)
     assert joint.aperture == aperture
-
-
-@given(pair=conceptor_tuples(2, soft=True), aperture=apertures)
-def test_and_at_the_level_of_data(pair, aperture) -> None:
-    def data(C: np.ndarray) -> np.ndarray:
-        return aperture**-2 * C @ inv(np.eye(len(C)) - C)
-
-    C, B = (x.matrix for x in pair)
-    both = inv(inv(data(C)) + inv(data(B)))
-    assert close(pair[0] & pair[1], Conceptor.from_second_moment(both, aperture), 1e-8)
 
 
 @given(pair=conceptor_tuples(2))
@@ -213,24 +182,7 @@ def test_float32_matrices_with_a_common_null_space(seed) -> None:
     assert close(~C | ~B, np.eye(12) - expected, 1e-6)
 
 
-@pytest.mark.parametrize("aperture", [0.5, 2.0, 1e4, np.inf])
-def test_float32_data_in_a_common_subspace(rng, aperture) -> None:
-    basis = rotation(30, 6)[:, :10]
-    data = [rng.standard_normal((500, 10)) @ rng.standard_normal((10, 10)) for _ in range(2)]
-    C, B = (Conceptor.from_vectors((Z @ basis.T).astype(np.float32), aperture) for Z in data)
-    inside = [Conceptor.from_vectors(Z, aperture).matrix for Z in data]
-    expected = basis @ inv(inv(inside[0]) + inv(inside[1]) - np.eye(10)) @ basis.T
-    assert close(C & B, expected, 1e-6)
-
-
 # --- aperture adaptation -----------------------------------------------------------------------
-
-
-@given(C=soft_conceptor, gamma=factors)
-def test_phi_closed_form(C, gamma) -> None:
-    matrix = C.matrix
-    expected = matrix @ inv(matrix + gamma**-2 * (np.eye(len(matrix)) - matrix))
-    assert close(C.phi(gamma), expected)
 
 
 @given(C=any_conceptor, gamma=factors, beta=factors)
@@ -262,17 +214,6 @@ def test_powers_up_to_one_keep_the_order(pair, p) -> None:
     C, B = pair
     assert (C & B).power(p) <= C.power(p)
     assert C.power(p) <= (C | B).power(p)
-
-
-@given(R=dimensions.flatmap(second_moments), aperture=apertures)
-def test_after_the_root_of_the_negation_directions_are_level_and_in_order(R, aperture) -> None:
-    """λ becomes λ / (1 + α² λ): below α⁻², and the stronger never the weaker."""
-    values, vectors = np.linalg.eigh(R)
-    values = np.maximum(values, 0)
-    root = (~Conceptor.from_second_moment(R, aperture)).power(0.5).matrix
-    after = np.diag(vectors.T @ root @ R @ root @ vectors)
-    assert after == pytest.approx(values / (1 + aperture**2 * values), rel=1e-6, abs=1e-9)
-    assert (after <= aperture**-2 * (1 + 1e-9)).all()
 
 
 @given(C=any_conceptor)
@@ -321,6 +262,8 @@ def test_evidence(rng, dtype) -> None:
     assert C.evidence(X) == pytest.approx(expected)
     assert C.evidence(np.zeros((1, 4))).tolist() == [0.0]
     assert Conceptor.identity(4).evidence(X) == pytest.approx(np.ones(7))
+    for scale in (1e-300, 1e300):
+        assert C.evidence(scale * X.astype(float)) == pytest.approx(expected)
 
 
 # --- errors and words ----------------------------------------------------------------------------
@@ -339,14 +282,11 @@ def test_unequal_apertures_combine_and_have_none(rng) -> None:
     ("call", "message"),
     [
         (lambda: Conceptor.from_vectors(np.eye(2), -1.0), "aperture must be"),
-        (lambda: Conceptor.from_vectors(np.eye(2), np.nan), "aperture must be"),
         (lambda: Conceptor.identity(2).phi(-1), "gamma must be"),
         (lambda: Conceptor.identity(2) & Conceptor.identity(3), "of 2 and of 3 dimensions"),
         (lambda: Conceptor.identity(2) <= Conceptor.identity(3), "of 2 and of 3 dimensions"),
-        (lambda: Conceptor.identity(2).evidence(np.eye(3)), "X has 3 columns"),
         (lambda: Conceptor.from_matrix(np.ones((2, 3))), "square"),
         (lambda: Conceptor.from_matrix(2 * np.eye(2)), "between 0 and 1"),
-        (lambda: Conceptor.from_matrix(-np.eye(2)), "between 0 and 1"),
         (lambda: Conceptor.from_matrix([[0.5, 0.4], [0.1, 0.5]]), "symmetric"),
         (lambda: Conceptor.from_matrix([[np.nan]]), "NaN"),
     ],
@@ -357,10 +297,10 @@ def test_bad_calls(call, message) -> None:
 
 
 @pytest.mark.parametrize("combine", [operator.and_, operator.or_, operator.le, operator.ge])
-@pytest.mark.parametrize("other", [np.eye(2), 1.0, None])
-def test_only_conceptors_combine(combine, other) -> None:
-    with pytest.raises(TypeError):
-        combine(Conceptor.identity(2), other)
+def test_only_conceptors_combine(combine) -> None:
+    for other in (np.eye(2), 1.0, None):
+        with pytest.raises(TypeError):
+            combine(Conceptor.identity(2), other)
 
 
 # --- as a value ---------------------------------------------------------------------------------
@@ -393,10 +333,3 @@ def test_a_saved_conceptor_comes_back_whole(tmp_path, rng):
     (tmp_path / "c.safetensors").write_bytes(b"nothing")
     with pytest.raises(InvalidInputError, match="not a saved conceptor"):
         Conceptor.load(tmp_path / "c.safetensors")
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e300])
-def test_evidence_does_not_depend_on_length(scale, rng):
-    X = rng.standard_normal((20, 4))
-    C = Conceptor.from_vectors(X, 1.0)
-    assert np.allclose(C.evidence(scale * X), C.evidence(X))

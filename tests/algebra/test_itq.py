@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.itq import fit_itq
-from conceptor.algebra.moments import Moments
 from conceptor.base.errors import InvalidInputError
-from conceptor.methods import METHODS
 
 
 def rows(count: int = 300, dimension: int = 8, seed: int = 0) -> np.ndarray:
@@ -20,6 +17,7 @@ def rows(count: int = 300, dimension: int = 8, seed: int = 0) -> np.ndarray:
 
 
 @given(st.integers(0, 50), st.integers(1, 8))
+@settings(max_examples=15)
 def test_it_is_a_rotation_of_the_principal_axes(seed, bits) -> None:
     X = rows(seed=seed)
     map_ = fit_itq(X, n_bits=bits, n_iterations=5, seed=seed)
@@ -30,6 +28,7 @@ def test_it_is_a_rotation_of_the_principal_axes(seed, bits) -> None:
 
 
 @given(st.integers(0, 50))
+@settings(max_examples=10)
 def test_no_step_makes_it_worse(seed) -> None:
     X = rows(seed=seed)
     losses = [fit_itq(X, n_iterations=n, seed=seed).provenance["loss"] for n in range(12)]
@@ -63,25 +62,12 @@ def test_corners_of_a_rotated_cube_lose_nothing() -> None:
     assert 1 - np.abs(X).sum() ** 2 / (X.size * np.sum(X**2)) > 0.1
 
 
-def test_after_another_map_it_is_one_map(tmp_path) -> None:
-    X = rows()
-    first = METHODS["gentle"].solve(Moments.from_vectors(X)).map
-    (first @ fit_itq(first(X))).save(tmp_path / "map.safetensors")
-    loaded = AffineMap.load(tmp_path / "map.safetensors")
-    np.testing.assert_allclose(loaded(X), fit_itq(first(X))(first(X)), atol=1e-9)
-    assert loaded.provenance["steps"][1]["method"] == "itq"
-
-
-@pytest.mark.parametrize(
-    ("X", "options", "message"),
-    [
+def test_bad_input_is_refused() -> None:
+    for X, options, message in (
         (rows(8), {}, "8 bits need more than 8 rows"),
         (rows(), {"n_bits": 9}, "n_bits is 9, but the rows have 8"),
-        (rows(), {"n_bits": 0}, "n_bits"),
         (rows(), {"n_iterations": -1}, "n_iterations"),
         (np.full((20, 3), np.inf), {}, "NaN or infinity"),
-    ],
-)
-def test_bad_input_is_refused(X, options, message) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        fit_itq(X, **options)
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            fit_itq(X, **options)

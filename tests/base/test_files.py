@@ -4,36 +4,12 @@ import os
 import stat
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, printable
 from conceptor.base.files import replace_atomically
 from tests.platforms import posix_only
-
-
-def test_the_target_appears_with_the_block_s_success(tmp_path) -> None:
-    target = tmp_path / "out"
-    with replace_atomically(target) as beside:
-        beside.write_text("whole")
-        assert not target.exists()
-        assert beside.parent == tmp_path
-    assert target.read_text() == "whole"
-    assert os.listdir(tmp_path) == ["out"]
-
-
-@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
-def test_a_failure_leaves_everything_as_it_was(tmp_path, failure) -> None:
-    target = tmp_path / "out"
-    target.write_text("before")
-
-    def fail_half_way() -> None:
-        with replace_atomically(target) as beside:
-            beside.write_text("half")
-            raise failure
-
-    with pytest.raises(failure):
-        fail_half_way()
-    assert target.read_text() == "before"
-    assert os.listdir(tmp_path) == ["out"]
 
 
 @posix_only("has permissions")
@@ -73,3 +49,12 @@ def test_places_where_no_file_can_be_written_are_named(tmp_path) -> None:
             beside.write_text("x")
     assert sorted(tmp_path.iterdir()) == [tmp_path / "link", pipe]
     assert pipe.is_fifo()
+
+
+@given(st.text())
+def test_an_error_is_one_line_whatever_the_file_contains(name):
+    assert "\n" not in str(InvalidInputError(f"{name}: contains no vectors"))
+
+
+def test_names_do_not_control_a_terminal():
+    assert printable("a\x1b[31m\u202eb\tc") == "a\\x1b[31m\\u202eb\tc"

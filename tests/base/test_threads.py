@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ from conceptor import Moments
 from conceptor.base import arrays
 from conceptor.base.errors import ConceptorError
 from conceptor.base.threads import memory_bytes, one_blas_thread, release_blas
+from tests.processes import start
 
 
 def blas_threads() -> set[int]:
@@ -53,3 +58,25 @@ def test_matrices_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
     with pytest.raises(ConceptorError, match=r"100000 numbers need 320 GB .* has 1 GB; reduce"):
         Moments.from_vectors(np.zeros((1, 100_000), dtype=np.float32))
     Moments.from_vectors(np.ones((1, 100), dtype=np.float32))
+
+
+def test_ctrl_c_does_not_wait_for_an_eigendecomposition():
+    code = (
+        "import numpy as np\n"
+        "from conceptor.algebra.spectrum import Spectrum\n"
+        "from conceptor.base.threads import one_blas_thread\n"
+        "matrix = np.diag(np.arange(6000.0)) + 1\n"
+        "with one_blas_thread():\n"
+        "    print('ready', flush=True)\n"
+        "    Spectrum.from_matrix(matrix)\n"
+    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with start([sys.executable, "-c", code], **pipes) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=15)  # the decomposition takes longer
+        finally:
+            process.kill()
+        assert "KeyboardInterrupt" in process.stderr.read()

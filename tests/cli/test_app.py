@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -28,36 +29,34 @@ def interrupts_work_again():
 
 
 def test_version_and_help() -> None:
-    assert conceptor("--version").stdout == f"conceptor {__version__}\n"
-    shown = conceptor("--help")
+    assert call("--version").stdout == f"conceptor {__version__}\n"
+    shown = call("--help", env=os.environ | {"COLUMNS": "80"})
     assert shown.returncode == 0
-    assert "Usage" in shown.stdout
-    places = [shown.stdout.index(f" {name} ") for name in ("compare", "postprocess", "data")]
+    assert "..." not in shown.stdout.partition("Commands:")[2]  # no description is cut
+    places = [shown.stdout.index(f"\n  {name} ") for name in COMMANDS]
     assert places == sorted(places)
-    assert all(f" {name} " in shown.stdout for name in COMMANDS)
 
 
-def test_a_wrong_call_is_2() -> None:
-    wrong = conceptor("nonsense")
-    assert wrong.returncode == 2
-    assert "nonsense" in wrong.stderr
-    assert "Traceback" not in wrong.stderr
+def test_help_is_short_and_the_rest_is_one_option_away() -> None:
+    """Both fit 80 columns; metavars and paragraphs are whole."""
+    narrow = os.environ | {"COLUMNS": "80"}
+    short, whole = (call("compare", each, env=narrow).stdout for each in ("--help", "--help-all"))
+    assert len(short.splitlines()) <= 60
+    assert "--column" not in short
+    assert "more options: conceptor compare --help-all" in short
+    assert {"--column", "--methods"} <= set(whole.split())
+    for shown in (short, whole):
+        assert max(map(len, shown.splitlines())) <= 80
+        assert "--weights uniform|zipf|wordfreq:LANG|FILE\n" in shown
+        assert "compared on\n  your own" in shown
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status"),
-    [
-        (["convert", "-", "-", "--format", "word2vec-text"], 0),
-        (["inspect", "missing.txt"], 2),
-        (["convert", "-", "out.csv", "--force"], 0),
-    ],
-)
-def test_a_call_within_this_process_shows_what_a_process_shows(arguments, status, tmp_path) -> None:
+def test_a_call_within_this_process_shows_what_a_process_shows(tmp_path) -> None:
     """Other tests rely on it."""
-    text = "é 1 2\nb 3 4\n"
+    text, arguments = "é 1 2\nb 3 4\n", ("convert", "-", "-", "--format", "word2vec-text")
     process = conceptor(*arguments, said=text, cwd=tmp_path, encoding="utf-8")
     within = call(*arguments, said=text, cwd=tmp_path)
-    assert within.returncode == process.returncode == status
+    assert within.returncode == process.returncode == 0
     assert re.sub(r" in .* s .*", "", within.stderr) == re.sub(r" in .* s .*", "", process.stderr)
     assert within.stdout == process.stdout
 
@@ -75,6 +74,8 @@ def test_failures_are_one_line_and_a_code(error, code, line, monkeypatch, capsys
     def fail(prog_name: str) -> None:
         raise error
 
+    for module in set(COMMANDS.values()):  # each registers its commands with the application
+        import_module(f"conceptor.cli.{module}")
     monkeypatch.setattr(application, "app", fail)
     monkeypatch.setattr(sys, "argv", ["conceptor"])
     with pytest.raises(SystemExit) as stopped:
@@ -118,26 +119,3 @@ def test_characters_that_the_output_cannot_hold_are_escaped(tmp_path) -> None:
     )
     assert shown.returncode == 0, shown.stderr
     assert b"1 \\u2013 5" in shown.stdout
-
-
-@posix_only("sends signals")
-def test_an_interrupt_after_the_work_is_not_met_with_a_traceback() -> None:
-    """A function called at exit waits until its input ends; the interrupt comes meanwhile."""
-    code = (
-        "import atexit, sys; from conceptor.cli import main\n"
-        "atexit.register(lambda: (print('leaving', flush=True), sys.stdin.read()))\n"
-        "sys.argv = ['conceptor', '--version']; main()"
-    )
-    process = start(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == f"conceptor {__version__}\n"
-    assert process.stdout.readline() == "leaving\n"
-    process.send_signal(signal.SIGINT)
-    assert process.communicate()[1] == ""
-    assert process.returncode == 0

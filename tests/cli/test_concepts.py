@@ -1,4 +1,4 @@
-"""`debias` as a real process; `neighbors` is tested with the searches."""
+"""`debias`; `neighbors` is tested with the searches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conceptor import AffineMap, open_vectors, write_vectors
-from tests.processes import call, conceptor
+from tests.processes import call
 
 WORDS = ["she", "he", "woman", "man", *(f"w{i}" for i in range(200))]
 VECTORS = np.random.default_rng(0).standard_normal((204, 8)).astype(np.float32) + 0.5
@@ -22,10 +22,10 @@ def folder(tmp_path):
 
 
 def test_debias(folder):
-    run = conceptor(
+    run = call(
         "debias", "in.bin", "out.bin", "--concept", "gender=gender.txt", "--concept",
         "names=w1,w2,w3,w4", "--expression", "not (gender or names)",
-        "--aperture", "gender=20, names=20",
+        "--aperture", "20",
         "--save-map", "map.safetensors", cwd=folder,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
@@ -51,19 +51,15 @@ def test_debias(folder):
     ("options", "message"),
     [
         ([], "no concept and no expression was given"),
-        (["--concept", "gender="], "it must be NAME=VALUE"),
+        (["--concept", "gender="], "it must be NAME=LIST"),
         (["--concept", "g=she:he", "--concept", "g=she,he"], "each name once"),
         (["--concept", "not=she,he"], "cannot name a concept"),
         (["--concept", "g=nowhere.txt"], "nowhere.txt: no such file"),
         (["--concept", "g=she,unknown"], "1 of its 2 words have vectors"),
-        (["--concept", "g=she,he", "--expression", "not (g or"], "expected a concept, found the"),
+        (["--concept", "g=she,he", "--expression", "not (g or"], "is not one of names"),
         (["--concept", "g=she,he", "--expression", "not h"], "uses h, which is not defined"),
         (["--concept", "g=she,he", "--aperture", "wide"], "--aperture is wide"),
-        (["--concept", "g=she,he", "--aperture", "g=1,g=2"], "each name once"),
-        (["--concept", "g=she,he", "--aperture", "g=wide"], "--aperture is wide"),
-        (["--concept", "g=she,he", "--aperture", "h=2"], "for h, which is not in the expression"),
         (["--concept", "g=she,he", "--save-map", "in.bin"], "in.bin"),
-        (["--concept", "g=gender.txt", "--save-map", "gender.txt"], "gender.txt: is the input"),
         (["--concept", "g=she,he", "--save-map", "out.bin"], "out.bin"),
     ],
 )
@@ -78,7 +74,7 @@ def test_wrong_calls_of_debias(folder, options, message):
 @pytest.mark.slow
 def test_bias_before_and_after(folder, data):
     path = f"{data}/vectors/googlenews-13k.bin"
-    run = conceptor(
+    run = call(
         "debias", path, "fair.bin", "--concept", "gender=she:he,woman:man,daughter:son",
         "--measure", "--data", data, "--json", cwd=folder,
     )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 
 from conceptor import write_vectors
 from tests import processes
-from tests.platforms import posix_only
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 
@@ -30,12 +28,8 @@ def call(tmp_path):
     ("line", "expected"),
     [
         ("comp", {"compare"}),
-        ("compare --sentence-p", {"--sentence-pairs"}),
-        ("postprocess --method zi", {"zipf-whitening"}),
-        ("compare --methods original,ab", {"original,abtt"}),
-        ("compare --tasks sts,ana", {"sts,analogy"}),
-        ("postprocess --for s", {"sentences"}),
-        ("convert --format word2", {"word2vec-binary", "word2vec-text"}),
+        ("compare --on-e", {"--on-error"}),
+        ("postprocess --dtype b", {"binary"}),
     ],
 )
 def test_the_shell_completes(line, expected) -> None:
@@ -47,26 +41,6 @@ def test_the_shell_completes(line, expected) -> None:
     }
     shown = processes.call(env=environment)
     assert set(shown.stdout.split()) == expected
-
-
-@posix_only("runs bash")
-def test_bash_runs_the_script(tmp_path) -> None:
-    """The function that the script defines, called as bash calls it."""
-    environment = os.environ | {"_CONCEPTOR_COMPLETE": "source_bash"}
-    (tmp_path / "script").write_text(processes.conceptor(env=environment).stdout)
-    command = tmp_path / "conceptor"
-    command.write_text("#!/bin/sh\nexec " + " ".join(map(str, processes.command())) + ' "$@"\n')
-    command.chmod(0o755)
-    line = "COMP_WORDS=(conceptor repr); COMP_CWORD=1; _conceptor_completion conceptor"
-    shown = subprocess.run(
-        ["bash", "-c", f'. ./script; {line}; echo "${{COMPREPLY[*]}}"'],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
-    )
-    assert shown.stdout == "reproduce\n"
 
 
 def test_json_has_the_documented_form(call, tmp_path) -> None:

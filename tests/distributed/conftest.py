@@ -6,9 +6,8 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-import dask
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from conceptor import ConceptorNegation
 from tests.distributed.shards import vectors, write_parquet
@@ -16,13 +15,6 @@ from tests.processes import WAIT, start, until
 
 if TYPE_CHECKING:
     import numpy as np
-
-
-@pytest.fixture
-def without_a_cluster():
-    """Tasks run one after another in this process."""
-    with dask.config.set(scheduler="synchronous"):
-        yield
 
 
 @pytest.fixture(scope="session")
@@ -42,8 +34,16 @@ def folder(tmp_path, X):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def scheduler():
+    """The address of a cluster of two threads, which starts at once."""
+    options = {"processes": False, "dashboard_address": ":0", "protocol": "tcp"}
+    with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster:
+        yield cluster.scheduler_address
+
+
 @pytest.fixture(scope="session")
-def scheduler(tmp_path_factory):
+def processes(tmp_path_factory):
     """`dask scheduler` and `dask worker` as processes of their own; yields the address."""
     file = tmp_path_factory.mktemp("scheduler") / "scheduler.json"
     dask = [sys.executable, "-m", "dask"]

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from conceptor.distributed import postprocess
+from conceptor.distributed.processing import gather_shards
+from conceptor.distributed.shards import find_shards, open_shards
+from conceptor.fit import FitOptions
+from conceptor.weights import parse_weights
+
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from conceptor import Moments
+    from conceptor.postprocessing import Report
+
 DIMENSION = 24
+UNIFORM = FitOptions(weights="uniform")
+
+
+def moments(source, weights="uniform", vocabulary=None, column=None) -> Moments:
+    """The moments that a map of shards is solved from."""
+    shards = find_shards(source, column)
+    chosen = replace(parse_weights(weights, vocabulary), unit=False)
+    failures = {}
+    gathered = gather_shards(shards, failures, open_shards(shards), [chosen])
+    assert not failures
+    return gathered.of(chosen)
+
+
+def transform(source, target, **options) -> Report:
+    """Post-process shards as the fixture `cn` does vectors."""
+    return postprocess(source, target, "cn:aperture=2:lengths=unit", UNIFORM, **options)
 
 
 def vectors(rows: int, dimension: int = DIMENSION) -> np.ndarray:
@@ -68,6 +94,6 @@ def states(folder: Path) -> dict[str, tuple[int, int]]:
 def assert_close(moments, expected) -> None:
     """Moments agree to 1e-10 of their size."""
     assert moments.count == expected.count
-    for name in ("weight", "squared_weight", "mean", "scatter"):
+    for name in ("weight", "mean", "scatter"):
         one, two = (np.asarray(getattr(each, name)) for each in (moments, expected))
         assert np.abs(one - two).max() <= 1e-10 * np.abs(two).max(), name

@@ -13,23 +13,22 @@ import psutil
 import pytest
 from distributed import Client, Security
 
-from conceptor import ConceptorNegation, Moments
-from conceptor.base.errors import InvalidInputError
-from conceptor.distributed import connect, moments, transform
+from conceptor import ConceptorNegation
+from conceptor.distributed import connect
 from conceptor.distributed.processing import MAP_NAME, RECORD
 from tests.distributed.shards import (
-    DIMENSION,
-    assert_close,
     names,
     read_parquet,
     states,
+    transform,
     vectors,
     write_parquet,
 )
 from tests.platforms import posix_only
 from tests.processes import command, conceptor, start, until
 
-SHARDS = 40
+SHARDS = 20
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +39,7 @@ def client():
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
-    """Forty shards of 5,000 vectors."""
+    """Twenty shards of 5,000 vectors."""
     folder = tmp_path_factory.mktemp("many")
     X = vectors(SHARDS * 5_000)
     return X, write_parquet(folder / "in", X, SHARDS)
@@ -66,10 +65,12 @@ def test_a_stranger_cannot_use_the_local_cluster(client):
 
 
 @posix_only("sends signals")
-def test_workers_killed_while_they_start_are_one_line(tmp_path, many):
+@pytest.mark.parametrize("ends", ["Ctrl-C", pytest.param("a killed worker", marks=SLOW)])
+def test_workers_that_do_not_get_to_start(ends, tmp_path, many):
     _, paths = many
     arguments = ["postprocess", paths[0], tmp_path / "out", "--workers", 1]
-    with start(command(*arguments), stderr=-1, text=True) as process:
+    options = {"stderr": -1, "text": True, "start_new_session": True}
+    with start(command(*arguments), **options) as process:
 
         def starting():
             assert process.poll() is None
@@ -79,25 +80,19 @@ def test_workers_killed_while_they_start_are_one_line(tmp_path, many):
                         return child.pid
             return None
 
-        os.kill(until(starting), signal.SIGKILL)
+        worker = until(starting)
+        if ends == "Ctrl-C":  # a terminal sends it to all processes
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            os.kill(worker, signal.SIGKILL)
         _, stderr = process.communicate()
+    assert "Traceback" not in stderr
+    if ends == "Ctrl-C":
+        assert process.returncode in (130, -signal.SIGINT)
+        return
     assert process.returncode == 1
     assert stderr.startswith("conceptor: the local workers could not be started (")
     assert stderr.count("\n") == 1
-
-
-class Killer:
-    """Kills the workers of a cluster once work is under way."""
-
-    def __init__(self, client):
-        self.victims = pids(client)
-        self.fraction = None
-
-    def __call__(self, label, fraction, words):
-        if self.fraction is None:
-            self.fraction = fraction
-            for victim in self.victims:
-                os.kill(victim, signal.SIGKILL)
 
 
 def parts(folder):
@@ -105,38 +100,28 @@ def parts(folder):
 
 
 @posix_only("sends signals")
-def test_workers_killed_during_the_moments(client, many):
+@pytest.mark.parametrize("when", [pytest.param("moments", marks=SLOW), "writing"])
+def test_workers_killed_during_the_work(when, client, many, tmp_path):
     X, paths = many
-    undisturbed = moments(paths)
-    assert_close(undisturbed, Moments.from_vectors(X))
-    killer = Killer(client)
-    disturbed = moments(paths, progress=killer)
-    assert killer.fraction < 1
-    until(lambda: not pids(client) & killer.victims)
-    np.testing.assert_array_equal(disturbed.scatter, undisturbed.scatter)
-    np.testing.assert_array_equal(disturbed.mean, undisturbed.mean)
+    fractions = {}
+    victims = pids(client)
 
+    def kill(label, fraction, words):
+        fractions.setdefault(label, fraction)
+        while label == when and victims:
+            os.kill(victims.pop(), signal.SIGKILL)
 
-@posix_only("sends signals")
-def test_workers_killed_during_the_transform(client, many, cn, tmp_path):
-    X, paths = many
-    killer = Killer(client)
-    report = transform(cn.map_, paths, tmp_path / "out", progress=killer)
-    assert killer.fraction < 1
-    until(lambda: not pids(client) & killer.victims)
+    before = set(victims)
+    report = transform(paths, tmp_path / "out", progress=kill)
+    assert fractions[when] < 1
+    until(lambda: not pids(client) & before)
     assert report.words == len(X)
-    assert names(tmp_path / "out") == {RECORD, *(path.name for path in paths)}
+    assert report.remarks == []
+    assert names(tmp_path / "out") == {RECORD, MAP_NAME, *(path.name for path in paths)}
+    expected = ConceptorNegation(aperture=2.0).fit_transform(X)
     np.testing.assert_allclose(
-        read_parquet(parts(tmp_path / "out")), cn.transform(X), atol=1e-5, rtol=1e-6
+        read_parquet(parts(tmp_path / "out")), expected, atol=1e-5, rtol=1e-6
     )
-
-
-def test_a_bad_row_on_workers(client, folder, cn):
-    np.save(folder / "in/a.npy", np.full((3, DIMENSION), np.inf))
-    np.save(folder / "in/b.npy", np.ones((3, DIMENSION)))
-    with pytest.raises(InvalidInputError, match=r"in/a.npy, row 1: the vector of .* has Inf"):
-        transform(cn.map_, folder / "in/*.npy", folder / "out")
-    assert names(folder / "out") == {RECORD, "b.npy"}
 
 
 def recorded(out):
@@ -167,7 +152,7 @@ def test_a_killed_client_goes_on_where_it_was(cluster, many, tmp_path, request):
     X, paths = many
     # One worker of its own: more of them take as long to start as all else, and those of the
     # scheduler are two.
-    value = 1 if cluster == "--workers" else request.getfixturevalue("scheduler")
+    value = 1 if cluster == "--workers" else request.getfixturevalue("processes")
     arguments = [f"{paths[0].parent}/*.parquet", tmp_path / "out", cluster, value]
     arguments += ["--method", "cn:aperture=2:lengths=unit", "--weights", "uniform"]
     done = killed_midway(arguments, tmp_path / "out")
@@ -181,7 +166,7 @@ def test_a_killed_client_goes_on_where_it_was(cluster, many, tmp_path, request):
     assert {name: after[name] for name in done} == done
     files = {RECORD, MAP_NAME, *(path.name for path in paths)}
     until(lambda: names(tmp_path / "out") == files)
-    cn = ConceptorNegation(aperture=2.0).fit(X)
+    expected = ConceptorNegation(aperture=2.0).fit_transform(X)
     np.testing.assert_allclose(
-        read_parquet(parts(tmp_path / "out")), cn.transform(X), atol=1e-5, rtol=1e-6
+        read_parquet(parts(tmp_path / "out")), expected, atol=1e-5, rtol=1e-6
     )

@@ -15,11 +15,14 @@ from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.evaluation.attached import (
     AttachWarning,
     Loss,
+    _search_words,
     attach,
+    fuse,
     judged_verdict,
     make_questions,
+    nearest_rows,
+    read_judgments,
 )
-from conceptor.evaluation.judged import fuse, nearest_rows, read_judgments
 from conceptor.evaluation.statistics import Mean
 from conceptor.integrations.stores import open_store
 from conceptor.static_models.attaching import survey
@@ -125,13 +128,13 @@ def test_a_model_that_did_not_make_the_vectors_is_noticed(store):
 @pytest.mark.parametrize(
     ("texts", "vectors", "said"),
     [
-        (["a b"], np.ones((2, 3)), "1 texts but 2 vectors"),
-        (["a b", "c d"], [[1.0, 2.0], [1.0]], "row 2: a vector of 1 dimensions"),
-        (["a b", "c d"], np.array([[1.0, 2.0], [np.nan, 1.0]]), "row 2: the vector has NaN"),
+        (["a b"], np.ones((2, 3)), "1 words but 2 vectors"),
+        (["a b", "c d"], [[1.0, 2.0], [1.0]], "must have rows of the same length"),
+        (["a b", "c d"], np.array([[1.0, 2.0], [np.nan, 1.0]]), "contain NaN"),
         (["a b", "a b"], np.ones((2, 3)), "1 distinct texts"),
         (["", " "], np.ones((2, 3)), "0 distinct texts"),
         (["a b", "c d"], np.zeros((2, 3)), "all vectors are 0"),
-        ([], np.ones((0, 3)), "there are no texts"),
+        ([], np.ones((0, 3)), "texts is empty"),
         ("a b", np.ones((1, 3)), "single string"),
         (["☃ ☃", "☃"], np.eye(2), "the texts have no words; check the column of texts"),
     ],
@@ -151,12 +154,6 @@ def test_stores_that_need_a_warning(store):
     assert "only 100 documents" in said(texts[:100], vectors[:100])
     assert "2 texts are empty" in said([*texts, "", " "], np.concatenate([vectors, vectors[:2]]))
     assert "3 texts repeat" in said([*texts, *texts[:3]], np.concatenate([vectors, vectors[:3]]))
-    lengths = np.where(np.arange(len(vectors)) % 3 == 0, 1.0, 5.0)[:, np.newaxis]
-    assert "33% of the vectors have length 1" in said(texts, vectors * lengths)
-    groups = np.where(np.arange(len(vectors)) % 3 == 0, 1, -1)[:, np.newaxis] * np.eye(24)[0]
-    apart = vectors * 0.3 + groups
-    apart /= np.linalg.norm(apart, axis=1, keepdims=True)
-    assert "two groups" in said(texts, apart)
 
 
 def test_scripts_without_spaces_are_cut_too():
@@ -258,10 +255,9 @@ def test_judgments_are_checked(tmp_path):
     queries.write_text("1\tfirst\n2\tsecond\n")
     relevant.write_text("1\t3\n1\t4\t0\n2\t5\t1\n")
     store = open_store(list("abcde"), np.eye(5))
-    found = read_judgments(queries, relevant, store, 5)
-    assert found.named_by == "rows"
-    assert found.queries == ["first", "second"]
-    assert [list(rows) for rows in found.relevant] == [[2], [4]]
+    texts, rows = read_judgments(queries, relevant, store, 5)
+    assert texts == ["first", "second"]
+    assert [list(each) for each in rows] == [[2], [4]]
     for text, said in (
         ("3\t1\n", "has no query with the id"),
         ("1\t6\n", "rows 1 to 5"),
@@ -278,34 +274,31 @@ def test_judgments_are_checked(tmp_path):
     relevant.write_text("1\t2\n")
     with pytest.raises(InvalidInputError, match=r"id is not a column of ids.*: none"):
         read_judgments(queries, relevant, store, 5, "id")
+    queries.write_text("a\tone\nb\ttwo\na\tthree\n")
+    with pytest.raises(InvalidInputError, match=r"q\.tsv, line 3: the id 'a' occurs twice"):
+        read_judgments(queries, relevant, store, 5)
 
 
 NAMES = ["d5", "d4", " d3", "d2", None]
-FROM_ONE, FROM_ZERO, TWICE = [1, 2, 3, 4, 5], [0, 1, 2, 3, 4], ["a", "b", "a", "c", "c"]
-AMBIGUOUS = "may be rows of the store, or ids of its column id"
 
 
 @pytest.mark.parametrize(
     ("columns", "id_column", "documents", "expected"),
     [
-        ({"doc_id": NAMES}, None, ["d2", "d3"], ("doc_id", [2, 3])),
-        ({"doc_id": NAMES}, None, ["1", "5"], ("rows", [0, 4])),
-        # A column with another name is only used if it is named.
-        ({"code": NAMES}, "code", ["d2"], ("code", [3])),
-        ({"code": NAMES}, None, ["d2"], "no document 'd2'; the store has rows 1 to 5; name"),
-        ({"doc_id": NAMES}, None, ["9" * 5000], "there is no document '999"),
-        ({"doc_id": NAMES}, None, ["d2", "d9"], r"line 2: there is no document 'd9'; .*doc_id"),
-        ({"doc_id": NAMES}, "doc_id", ["d9"], r"'d9'; it is not in the column doc_id$"),
+        ({"doc_id": NAMES}, "doc_id", ["d2", "d3"], [2, 3]),
+        ({"doc_id": NAMES}, "rows", ["1", "5"], [0, 4]),
+        ({"code": NAMES}, "code", ["d2"], [3]),
+        ({"code": NAMES}, None, ["2", "3"], [1, 2]),
+        ({"code": NAMES}, None, ["d2"], "no document 'd2'; the store has rows 1 to 5$"),
+        ({"code": NAMES}, None, ["9" * 5000], "there is no document '999"),
+        ({"doc_id": NAMES}, "doc_id", ["d2", "d9"], "line 2: there is no document 'd9'; .*doc_id$"),
         ({"doc_id": NAMES}, "x", ["d2"], r"x is not a column of ids.*: doc_id"),
-        # From 1 both mean the same; from 0 they do not, unless only one of them fits.
-        ({"id": FROM_ONE}, None, ["2", "3"], ("rows", [1, 2])),
-        ({"id": FROM_ZERO}, None, ["0", "2"], ("id", [0, 2])),
-        ({"id": FROM_ZERO}, None, ["5"], ("rows", [4])),
-        ({"id": FROM_ZERO}, None, ["2", "3"], AMBIGUOUS),
-        ({"id": FROM_ZERO}, "id", ["2", "3"], ("id", [2, 3])),
-        ({"id": FROM_ZERO}, "rows", ["2", "3"], ("rows", [1, 2])),
-        ({"id": TWICE}, "id", ["a"], "has 'a' in rows 1 and 3; ids must be unique"),
-        ({"id": TWICE}, None, ["b"], ("id", [1])),
+        # Numbers fit both.
+        ({"id": [0, 1, 2, 3, 4]}, None, ["2", "3"], "may be rows of the store, or ids of its"),
+        ({"id": [0, 1, 2, 3, 4]}, "id", ["2", "3"], [2, 3]),
+        ({"id": [0, 1, 2, 3, 4]}, "rows", ["2", "3"], [1, 2]),
+        ({"id": ["a", "b", "a", "c", "c"]}, "id", ["a"], "has 'a' in rows 1 and 3; ids must be"),
+        ({"id": ["a", "b", "a", "c", "c"]}, "id", ["b"], [1]),
     ],
 )
 def test_judgments_name_documents_by_row_or_id(tmp_path, columns, id_column, documents, expected):
@@ -319,8 +312,7 @@ def test_judgments_name_documents_by_row_or_id(tmp_path, columns, id_column, doc
         with pytest.raises(InvalidInputError, match=expected):
             read_judgments(*arguments)
     else:
-        judgments = read_judgments(*arguments)
-        assert (judgments.named_by, judgments.relevant[0].tolist()) == expected
+        assert read_judgments(*arguments)[1][0].tolist() == expected
 
 
 def test_judged_beside_bm25(store, tmp_path):
@@ -334,6 +326,8 @@ def test_judged_beside_bm25(store, tmp_path):
     assert rows["BM25"]["recall@10"] > 90  # the queries are in the documents
     assert rows["attached"]["difference"] == 0
     expected = "use it"
+    rankings = _search_words(open_store(*store), ["C", "?", texts[0]])
+    assert [row[0] for row in rankings] == [-1, -1, 0]
     for name, verdict in (
         ("attached + BM25", "use it together with BM25"),
         ("BM25", "use BM25 alone"),

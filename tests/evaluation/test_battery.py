@@ -8,7 +8,7 @@ import pytest
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation import FAMILIES, Battery, Evaluation, evaluate, load_battery
-from conceptor.evaluation.similarity import WordSimilarity
+from conceptor.evaluation.word_tasks import WordSimilarity
 from conceptor.vectors.files import as_vectors
 from conceptor.vectors.table import WordVectors
 from conceptor.vectors.vectors import collect_rows
@@ -96,8 +96,6 @@ def test_unknown_tasks_are_refused():
         load_battery(["spelling"])
     with pytest.raises(InvalidInputError, match="no tasks were given"):
         load_battery([])
-    with pytest.raises(InvalidInputError, match="missing is 'guess'; it must be one of skip"):
-        evaluate(WordVectors(["a"], np.ones((1, 1))), Battery([]), missing="guess")
 
 
 def test_without_data_only_what_packages_carry_is_run(tmp_path, monkeypatch):

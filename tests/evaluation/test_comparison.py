@@ -1,20 +1,22 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from conceptor import ConceptorNegation, Whitening
-from conceptor.base.numbers import format_signed
+from conceptor import ConceptorNegation, estimator
+from conceptor.base.display import format_signed
+from conceptor.concepts.neighbors import Neighbor, Neighbors
 from conceptor.evaluation import Battery, Comparison, load_battery
-from conceptor.evaluation.analogy import Analogy
-from conceptor.evaluation.comparison import compare_words
-from conceptor.evaluation.similarity import WordSimilarity
+from conceptor.evaluation.comparison import compare
+from conceptor.evaluation.word_tasks import Analogy, WordSimilarity
 from conceptor.fit import FitOptions
 from conceptor.methods import METHODS
 from conceptor.report.result import comparison_result
@@ -55,7 +57,7 @@ def options(words) -> FitOptions:
 @pytest.fixture
 def comparison(words, vectors, battery, options):
     source = (words, vectors)
-    return compare_words(source, ALL, battery, options, name="toys & <more>", resamples=100)
+    return compare(source, ALL, battery, options, name="toys & <more>", resamples=100)
 
 
 def scores(evaluation):
@@ -66,10 +68,12 @@ def test_each_method_is_its_estimator_on_its_words(comparison, words, vectors, b
     estimators = {
         "cn-paper": ConceptorNegation(2.0, power=1, unit=False).fit(vectors[:300]),
         "cn": ConceptorNegation("auto", weights="zipf").fit(vectors),
-        "zipf-whitening": Whitening().fit(vectors, sample_weight=rank_weights(0, len(vectors))),
+        "zipf-whitening": estimator("whitening").fit(
+            vectors, sample_weight=rank_weights(0, len(vectors))
+        ),
     }
-    for name, estimator in estimators.items():
-        expected = battery.run(WordVectors(words, estimator.transform(vectors)))
+    for name, fitted in estimators.items():
+        expected = battery.run(WordVectors(words, fitted.transform(vectors)))
         assert scores(comparison.evaluations[name]) == pytest.approx(scores(expected))
     assert any("300 of 500 vectors" in note for note in comparison.notes)
 
@@ -79,7 +83,7 @@ def test_a_file_gives_the_same_as_the_array(name, tmp_path, words, vectors, batt
     single = vectors.astype(np.float32)
     write_vectors(tmp_path / name, [(words, single)])
     one, other = (
-        compare_words(source, ALL, battery, options, resamples=0)
+        compare(source, ALL, battery, options, resamples=0)
         for source in (tmp_path / name, (words, single))
     )
     for method in ALL:
@@ -116,16 +120,9 @@ def test_the_summary_agrees_with_the_intervals(comparison):
     assert reverse.main_method == ALL[-1]
 
 
-def test_lengths_by_usage_alone_are_a_method(words, vectors, battery, options):
-    name = "original:lengths=usage"
-    found = compare_words((words, vectors), ["original", name], battery, options, resamples=0)
-    assert found.methods == ["original", name]
-    assert found.evaluations[name].means().keys() == found.evaluations["original"].means().keys()
-
-
 def test_a_method_that_leaves_nothing_is_undefined_in_every_format(words, vectors, battery):
     nothing = "cn:aperture=inf"
-    found = compare_words((words, vectors), ["original", nothing], battery, resamples=20)
+    found = compare((words, vectors), ["original", nothing], battery, resamples=20)
     assert np.isnan(found.gains("similarity")[nothing].difference)
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert plain["methods"][1]["gains"]["similarity"]["difference"] is None
@@ -136,21 +133,21 @@ def test_a_method_that_leaves_nothing_is_undefined_in_every_format(words, vector
 def test_tables_mark_the_best_and_show_means_and_intervals(comparison):
     table = comparison_tables(comparison)[0]
     assert table.columns == [*ALL, "used"]
-    labels = ["one", "two", "mean", "gain", "95% from", "95% to"]
+    labels = ["one", "two", "mean", "gain", "± (95%)"]
     assert [line.label for line in table.lines] == labels
     for line in table.lines[:3]:
         numbers = [float(cell.text.replace("−", "-")) for cell in line.cells[: len(ALL)]]
         best = [cell.best for cell in line.cells[: len(ALL)]]
         assert best == [number == max(numbers) for number in numbers]
     text = markdown(table)
-    assert text.count("\n|") == 8
+    assert text.count("\n|") == 7
     assert len(re.findall(r"\*\*", text)) >= 6
 
 
 def side_by_side(evaluations):
     by_name = {each.vectors: each for each in evaluations}
     comparison = Comparison("", by_name, resamples=0, baseline=evaluations[0].vectors)
-    return comparison_tables(comparison, one_file=False)[0]
+    return comparison_tables(comparison)[0]
 
 
 def test_vectors_of_different_coverage_show_it_in_each_cell(words, vectors, battery):
@@ -195,19 +192,40 @@ def test_csv_has_each_score_and_interval_at_full_precision(comparison):
         assert numbers == [expected.difference, expected.low, expected.high]
 
 
-def test_the_page_is_complete_in_itself(comparison):
-    html = comparison_result(comparison).html()
+def test_the_page_is_complete_in_itself(comparison, tmp_path):
+    (tmp_path / "toys.bin").write_bytes(b"abc")
+    page = comparison_result(replace(comparison, files=[tmp_path / "toys.bin"]))
+    html = page.html()
     assert "toys &amp; &lt;more&gt;" in html
-    assert f'<p class="verdict">{comparison.verdicts["cn"]}</p>' in html
+    assert f'<p class="verdict">{page.headline}</p>' in html
+    assert len(page.headline.split()) <= 12
+    assert comparison.verdicts["cn"] in html
     assert not re.search(r"https?://|<script|<link|@import|url\(", html)
-    *forests, spectrum, gates = re.findall(r"<svg.*?</svg>", html)
-    assert len(forests) == 2
-    for drawing in forests:
-        shapes = ElementTree.fromstring(drawing)
-        assert len(shapes.findall("circle")) == len(ALL) - 1
-    assert len(ElementTree.fromstring(spectrum).findall("polyline")) == 2
+    assert hashlib.sha256(b"abc").hexdigest() in html
+    gains, gates = map(ElementTree.fromstring, re.findall(r"<svg.*?</svg>", html))
+    intervals = [line for line in gains.findall("line") if "interval" in line.get("class")]
+    assert len(intervals) == 5 * len(comparison.families)
     shrinking = [s for s in comparison.solutions.values() if s.gate.max() <= 1]
-    assert len(ElementTree.fromstring(gates).findall("polyline")) == len(shrinking) > 2
+    assert len(gates.findall("polyline")) == len(shrinking) > 2
+    assert html.count("<details>") == len(page.tables) + 2  # methods, notes
+
+
+def test_examples_on_the_page_have_no_rare_new_neighbor(comparison):
+    def near(*pairs):
+        return [Neighbor(word, 0.5, rank) for word, rank in pairs]
+
+    before = dict.fromkeys(["law", "tea"], near(("a", 60_000), ("b", 2)))
+    after = {"law": near(("a", 60_000), ("<c>", 3)), "tea": near(("b", 2), ("d", 50_001))}
+    examples = Neighbors({"original": before, "cn": after})
+    html = comparison_result(replace(comparison, examples=examples)).html()
+    assert "<dt>law</dt><dd>a, b</dd><dd>→ a, <b>&lt;c&gt;</b></dd>" in html
+    assert "<dt>tea</dt>" not in html
+
+
+def test_examples_are_those_of_the_method_that_a_report_is_about(words, vectors, battery):
+    methods = ["original", "cn", "abtt"]
+    found = compare((words, vectors), methods, battery, resamples=20, examples=3, rows="words")
+    assert list(found.examples) == ["original", found.main_method] == ["original", "cn"]
 
 
 needs_data = pytest.mark.skipif(
@@ -223,7 +241,7 @@ NEGATED = [64.65, 57.29, 37.83, 69.46, 64.56, 30.13, 19.31]
 @needs_data
 def test_conceptor_negation_of_glove_scores_as_measured(glove):
     battery = load_battery(["similarity", "categorization"], offline=True)
-    found = compare_words(glove, ["cn-paper", "abtt"], battery, resamples=0)
+    found = compare(glove, ["cn-paper", "abtt"], battery, resamples=0)
     similarity = [o.score for o in found.evaluations["cn-paper"].outcomes if o.task == "similarity"]
     assert similarity == pytest.approx(NEGATED, abs=0.05)
     means = {name: e.means() for name, e in found.evaluations.items()}

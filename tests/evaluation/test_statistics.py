@@ -12,7 +12,6 @@ from conceptor.evaluation.statistics import (
     PearsonCorrelation,
     Purity,
     SpearmanCorrelation,
-    holm,
     paired_differences,
     value,
     weighted_ranks,
@@ -44,16 +43,6 @@ def test_correlations_equal_scipy_on_every_resample(statistic, reference, size, 
         assert ours(counts_of(drawn, size))[0] == pytest.approx(expected, abs=1e-10)
 
 
-@given(tied)
-def test_spearman_with_ties_equals_scipy_or_is_undefined_with_it(pairs):
-    x, y = np.array(pairs, dtype=float).T
-    score = value(SpearmanCorrelation(x, y))
-    if np.unique(x).size == 1 or np.unique(y).size == 1:
-        assert np.isnan(score)
-    else:
-        assert score == pytest.approx(stats.spearmanr(x, y)[0], abs=1e-12)
-
-
 @given(tied, st.data())
 def test_ranks_within_a_resample_are_those_of_the_repeated_values(pairs, data):
     values = np.array([pair[0] for pair in pairs], dtype=float)
@@ -76,15 +65,12 @@ def test_correlations_of_constants_and_of_nothing_are_undefined():
     assert np.isnan(value(Purity(np.empty(0, dtype=int), np.empty(0, dtype=int))))
 
 
-@given(st.lists(st.tuples(st.integers(-1, 4), st.integers(0, 3)), min_size=1, max_size=40))
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=40))
 def test_purity_is_the_share_of_each_clusters_commonest_category(items):
     clusters, categories = np.array(items).T
     score = value(Purity(clusters, categories))
-    if (clusters < 0).all():
-        assert np.isnan(score)
-        return
     right = 0
-    for cluster in set(clusters) - {-1}:
+    for cluster in set(clusters):
         inside = list(categories[clusters == cluster])
         right += max(inside.count(category) for category in inside)
     assert score == pytest.approx(right / len(items))
@@ -128,13 +114,16 @@ class Restricted:
     """Pearson's r of the items kept, by repeating each as often as it was drawn."""
 
     def __init__(self, predicted, gold, kept):
-        self.size, self.parts = len(gold), (predicted, gold, kept)
+        self.parts = (predicted, gold, kept)
+
+    def __len__(self):
+        return len(self.parts[1])
 
     def __call__(self, weights):
         predicted, gold, kept = self.parts
         scores = []
         for column in weights.T:
-            drawn = np.repeat(np.arange(self.size), column.astype(int))
+            drawn = np.repeat(np.arange(len(self)), column.astype(int))
             drawn = drawn[kept[drawn]]
             scores.append(value(PearsonCorrelation(predicted[drawn], gold[drawn])))
         return np.array(scores)
@@ -157,27 +146,17 @@ def test_the_interval_is_that_of_a_plain_bootstrap_loop(rng):
     gold, weak = correlated(rng, 150, 0.4)
     strong = weak + gold
     base, better = SpearmanCorrelation(weak, gold), SpearmanCorrelation(strong, gold)
-    found = paired_differences({"a": base}, [{"a": better}], resamples=4000)["a"].interval(0)
+    found = paired_differences({"a": base}, [{"a": better}], resamples=2000)["a"].interval(0)
     gains = []
-    for _ in range(4000):
+    for _ in range(2000):
         drawn = rng.integers(0, 150, 150)
         gains.append(
             stats.spearmanr(strong[drawn], gold[drawn])[0]
             - stats.spearmanr(weak[drawn], gold[drawn])[0]
         )
     low, high = 100 * np.percentile(gains, [2.5, 97.5])
-    # Two draws of 4,000 resamples: their ends differ by chance only.
+    # Two draws of 2,000 resamples: their ends differ by chance only.
     assert found.low == pytest.approx(low, abs=1.5)
     assert found.high == pytest.approx(high, abs=1.5)
     assert found.low < found.difference < found.high
     assert found.low > 0
-
-
-@given(st.lists(st.floats(0, 1), max_size=12))
-def test_holm_by_its_definition(p_values):
-    adjusted = holm(p_values)
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    greatest = 0.0
-    for place, i in enumerate(order):
-        greatest = max(greatest, (len(p_values) - place) * p_values[i])
-        assert adjusted[i] == pytest.approx(min(1, greatest))

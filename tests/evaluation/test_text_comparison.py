@@ -10,12 +10,18 @@ from scipy import stats
 
 from conceptor import compare, postprocess
 from conceptor.base.errors import InvalidInputError
-from conceptor.evaluation import Comparison, Evaluation, Outcome, judged, text_comparison
+from conceptor.evaluation import Evaluation, Outcome, text_comparison
 from conceptor.evaluation.labels import read_judgments, read_text_pairs
-from conceptor.evaluation.retrieval import ndcg
 from conceptor.evaluation.statistics import Mean
-from conceptor.evaluation.text_comparison import Facts, TextComparison, compare_texts
-from conceptor.evaluation.text_forms import Form, plan_forms
+from conceptor.evaluation.text_comparison import (
+    Form,
+    TextComparison,
+    compare_texts,
+    plan_forms,
+    share_kept,
+)
+from conceptor.evaluation.text_tasks import ndcg
+from conceptor.evaluation.word_tasks import without_own
 from conceptor.fit import FitOptions
 from conceptor.methods import METHODS
 from conceptor.report.result import text_result
@@ -63,7 +69,7 @@ def cosines(rows: np.ndarray) -> np.ndarray:
 
 
 def score(compared, name: str, family: str) -> float:
-    return compared.comparison.evaluations[name].means()[family]
+    return compared.evaluations[name].means()[family]
 
 
 def test_the_original_keeps_all_of_its_neighbors(compared) -> None:
@@ -85,19 +91,14 @@ def test_scores_are_those_of_an_independent_computation(compared, rows, pairs) -
         gains.append(100 * ndcg(hits))
         recalls.append(100 * hits[:100].mean() * 100 / 3)
     assert score(compared, "original", "text-retrieval") == pytest.approx(np.mean(gains))
-    recall = compared.comparison.evaluations["original"]["queries, recall"]
+    recall = compared.evaluations["original"]["queries, recall"]
     assert recall.score == pytest.approx(np.mean(recalls))
 
 
-def test_facts_are_those_of_an_independent_computation(compared, rows) -> None:
+def test_the_share_of_the_strongest_direction(compared, rows) -> None:
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     values = np.linalg.svd(unit, compute_uv=False) ** 2
-    facts = compared.facts["original"]
-    assert facts.strongest == pytest.approx(values[0] / values.sum(), rel=1e-5)
-    near = cosines(rows.astype(np.float64))
-    np.fill_diagonal(near, -np.inf)
-    times = np.bincount(np.argsort(-near, axis=1)[:, :10].ravel(), minlength=COUNT)
-    assert facts.hubness == pytest.approx(stats.skew(times), abs=0.02)
+    assert compared.strongest["original"] == pytest.approx(values[0] / values.sum(), rel=1e-5)
 
 
 def test_the_measured_rows_are_those_that_postprocess_writes(
@@ -112,16 +113,15 @@ def test_the_measured_rows_are_those_that_postprocess_writes(
         postprocess(tmp_path / "rows.npy", tmp_path / "out.npy", method, dtype=dtype, force=True)
         written = np.concatenate([part for _, part in open_vectors(tmp_path / "out.npy").chunks()])
         again = compare_texts(written, ["original"], pairs=pairs, **PLAIN)
-        # The rotation for bits is learned from the same rows in the same order.
+        # A last bit that BLAS rounds differently may change a code of int8.
         expected = score(compared, name, "text-pairs")
-        assert score(again, "original", "text-pairs") == pytest.approx(expected, abs=1e-3)
+        assert score(again, "original", "text-pairs") == pytest.approx(expected, abs=0.05)
 
 
-@pytest.mark.parametrize("turn", ["rotation", "scale"])
-def test_maps_that_keep_angles_keep_everything(rows, pairs, turn) -> None:
+def test_maps_that_keep_angles_keep_everything(rows, pairs) -> None:
     rng = np.random.default_rng(0)
     rotation = np.linalg.qr(rng.standard_normal((DIMENSION, DIMENSION)))[0]
-    changed = rows @ rotation if turn == "rotation" else 7 * rows
+    changed = 7 * rows @ rotation
     one, other = (
         compare_texts(each.astype(np.float64), ["original", "gentle"], pairs=pairs, resamples=0)
         for each in (rows, changed)
@@ -130,19 +130,13 @@ def test_maps_that_keep_angles_keep_everything(rows, pairs, turn) -> None:
         near = score(other, name, "text-neighbors")
         assert score(one, name, "text-neighbors") == pytest.approx(near, abs=0.1)
         assert score(one, name, "text-pairs") == pytest.approx(score(other, name, "text-pairs"))
-        assert one.facts[name].strongest == pytest.approx(other.facts[name].strongest, rel=1e-6)
-
-
-def test_cosines_have_a_scale(compared, rows) -> None:
-    near = cosines(rows.astype(np.float64))[np.triu_indices(COUNT, 1)]
-    rare = compared.to_dict()["forms"][0]["background"]["one_in_1000"]
-    assert (near >= rare).mean() == pytest.approx(0.001, rel=0.3)
+        assert one.strongest[name] == pytest.approx(other.strongest[name], rel=1e-6)
 
 
 def test_repeated_rows_and_few_labels_are_warned_about(rows, pairs) -> None:
     repeated = np.repeat(rows[::4], 4, axis=0)
     found = compare_texts(repeated, ["original"], pairs=pairs[:10], **PLAIN)
-    first, second = found.comparison.cautions
+    first, second = found.cautions
     assert "nearly repeat another" in first
     assert "pairs: 10 items are few" in second
 
@@ -178,8 +172,14 @@ def verdict(gains: dict[str, float], rng, labeled=("text-pairs",)):
         families = [*labeled, "text-neighbors"]
         outcomes = [Outcome(family, family, "m", 400, 400, scores) for family in families]
         evaluations[name] = Evaluation(name, outcomes, {})
-    comparison = Comparison("x", evaluations, resamples=500)
-    return TextComparison(comparison, forms, {"original": Facts(0.3, 0)}, labeled=labeled).verdict
+    return TextComparison(
+        "x",
+        evaluations,
+        resamples=500,
+        forms=forms,
+        strongest={"original": 0.3},
+        labeled=labeled,
+    ).verdict
 
 
 def test_doing_nothing_is_the_answer_if_nothing_is_better(rng) -> None:
@@ -193,7 +193,7 @@ def test_doing_nothing_is_the_answer_if_nothing_is_better(rng) -> None:
 def test_the_best_method_that_is_significantly_better_is_used(rng) -> None:
     found = verdict({"gentle": 1.0, "cn": 3, "gentle int8": 1, "gentle 4 int8": 0.1}, rng)
     assert found.method == "cn"
-    assert found.lines[0].startswith("Use cn: your pairs +")
+    assert found.lines[0].startswith("Use cn: your scored pairs +")
     assert found.smaller == "gentle 4 int8"
     assert "4 bytes per row instead of 32" in found.lines[1]
 
@@ -215,7 +215,7 @@ def test_a_shared_direction_is_removed_if_labels_show_that_it_helps(rows, pairs)
     shared = 8 * rng.random((COUNT, 1)) * rng.standard_normal(DIMENSION)
     found = compare_texts(rows + shared, pairs=pairs, resamples=300)
     assert found.verdict.method != "original"
-    assert found.comparison.gains("text-pairs")[found.verdict.method].low > 0
+    assert found.gains("text-pairs")[found.verdict.method].low > 0
 
 
 def test_shown_as_tables_csv_json_and_a_page(compared) -> None:
@@ -226,7 +226,7 @@ def test_shown_as_tables_csv_json_and_a_page(compared) -> None:
     assert text_result(compared).csv().count("\n") > len(compared.forms)
     page = text_result(compared).html()
     assert compared.summary[0] in page.replace("&#x27;", "'")
-    assert "<h2>Methods</h2>" in page
+    assert "<summary>Methods</summary>" in page
     assert compared.summary[0] in repr(compared)
     assert compared.summary[0] in compared._repr_html_().replace("&#x27;", "'")
 
@@ -244,22 +244,21 @@ def test_one_function_for_words_and_texts(rows, texts) -> None:
 
 
 def test_labels_that_do_not_fit(rows, texts) -> None:
-    with pytest.raises(InvalidInputError, match="--queries needs --relevant too"):
-        read_judgments(rows, None)
-    with pytest.raises(InvalidInputError, match="--relevant needs --queries too"):
-        read_judgments(None, [[1]])
-    with pytest.raises(InvalidInputError, match="queries have 5 dimensions, the rows 24"):
-        compare_texts(rows, queries=rows[:, :5], relevant=[[1]])
-    with pytest.raises(InvalidInputError, match="there is no row '600' among 600"):
-        compare_texts(rows, queries=rows, relevant=[[600]])
-    with pytest.raises(InvalidInputError, match="no query has a relevant row"):
-        read_judgments(rows, [[], []])
-    with pytest.raises(InvalidInputError, match="judgments for query 700"):
-        read_judgments(rows, {700: [1]})
-    with pytest.raises(InvalidInputError, match="no pair has both of its texts"):
-        compare_texts(rows, texts=texts, pairs=[("a", "b", 1.0), ("c", "d", 2.0)])
-    with pytest.raises(InvalidInputError, match="two rows and a score"):
-        read_text_pairs([("a", "b")])
+    pairs = [("a", "b", 1.0), ("c", "d", 2.0)]
+    for message, call in {
+        "--queries and --relevant belong": lambda: read_judgments(rows, None),
+        "--queries and --relevant belong together": lambda: read_judgments(None, [[1]]),
+        "no query has a relevant row": lambda: read_judgments(rows, [[], []]),
+        "judgments for query 700": lambda: read_judgments(rows, {700: [1]}),
+        "two rows and a score": lambda: read_text_pairs([("a", "b")]),
+        "5 dimensions, the rows 24": lambda: compare_texts(
+            rows, queries=rows[:, :5], relevant=[[1]]
+        ),
+        "no row '600' among 600": lambda: compare_texts(rows, queries=rows, relevant=[[600]]),
+        "no pair has both": lambda: compare_texts(rows, texts=texts, pairs=pairs),
+    }.items():
+        with pytest.raises(InvalidInputError, match=message):
+            call()
 
 
 def test_files_of_judgments(rows, texts, tmp_path) -> None:
@@ -272,8 +271,9 @@ def test_files_of_judgments(rows, texts, tmp_path) -> None:
     ):
         path.write_text(content)
         judgments = read_judgments(rows[:2], path)
-        some = read_some(as_texts(rows, texts), 0, judgments.rows)
-        assert judgments.find(some, DIMENSION) == [frozenset({0, 4}), frozenset({9})]
+        requests = [row for each in judgments.relevant for row in each]
+        some = read_some(as_texts(rows, texts), 0, requests)
+        assert [each.tolist() for each in judgments.find(some, DIMENSION)] == [[0, 4], [9]]
     for content, message in {
         "1\n": "line 1: expected a query, a row",
         "1 2 x\n": "line 1: expected a query, a row",
@@ -291,39 +291,42 @@ def test_files_of_judgments(rows, texts, tmp_path) -> None:
         compare_texts(rows, queries=rows[:2], relevant=path)
 
 
-def test_a_query_id_that_occurs_twice_is_refused(rows, tmp_path) -> None:
-    queries, relevant = tmp_path / "queries.tsv", tmp_path / "relevant.tsv"
-    queries.write_text("a\tone\nb\ttwo\na\tthree\n")
-    relevant.write_text("a\t1\n")
-    with pytest.raises(InvalidInputError, match=r"queries\.tsv, line 3: the id 'a' occurs twice"):
-        judged.read_judgments(queries, relevant, as_texts(rows), len(rows))
-
-
 def test_a_clear_gain_is_significant_among_many_methods(rows, pairs) -> None:
     rng = np.random.default_rng(3)
     shared = 8 * rng.random((COUNT, 1)) * rng.standard_normal(DIMENSION)
-    methods = [f"abtt:n_directions={number % 20}:n_components={number // 20 + 22}"
-               for number in range(50)]  # fmt: skip
+    methods = [f"abtt:n_directions={number}" for number in range(20)]
+    methods += [f"abtt:n_directions={number}:n_components=22" for number in range(7)]
     found = compare_texts(rows + shared, methods, pairs=pairs, **PLAIN)
-    assert found.comparison.resamples == 40 * 50
+    assert found.resamples == 40 * 27
     assert found.verdict.method != "original"
 
 
 def test_memory_does_not_grow_with_the_forms(monkeypatch, rows) -> None:
     """Forms are searched in several passes if the queries of all would take too much."""
-    whole = compare_texts(rows, resamples=0)
+    methods = ["original", "gentle", "cn"]
+    whole = compare_texts(rows, methods, **PLAIN, resamples=0)
     monkeypatch.setattr(text_comparison, "_MOST_BYTES", 1)
-    parts = compare_texts(rows, resamples=0)
-    assert whole.facts == parts.facts
+    parts = compare_texts(rows, methods, **PLAIN, resamples=0)
+    assert whole.to_dict() == parts.to_dict()
 
 
 def test_few_rows() -> None:
     for count in (1, 2):
         with pytest.raises(InvalidInputError, match=rf"too few rows \({count}\)"):
             compare_texts(np.ones((count, 4)))
-    for count in (3, 5, 30):
+    for count in (3, 30):
         X = np.random.default_rng(count).standard_normal((count, 4))
         found = compare_texts(X, resamples=20)
-        assert not found.backgrounds
         json.dumps(found.to_dict(), allow_nan=False)
         assert text_tables(found)
+
+
+def test_the_row_itself_is_left_out(rng) -> None:
+    near = np.array([[3, 1, 2], [9, 8, 7], [5, 4, 6]])
+    np.testing.assert_array_equal(without_own(near, np.array([1, 0, 5])), [[3, 2], [9, 8], [4, 6]])
+
+
+def test_the_share_of_neighbors_that_stay() -> None:
+    before = np.array([[1, 2, 3, 4], [5, 6, -1, -1], [-1, -1, -1, -1]])
+    now = np.array([[4, 3, 8, 9], [6, 5, 7, -1], [-1, -1, -1, -1]])
+    np.testing.assert_array_equal(share_kept(now, before), [0.5, 1, 1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conceptor import AffineMap, AllButTheTop, ConceptorNegation, estimator
+from conceptor import AffineMap, ConceptorNegation, estimator
 from conceptor.algebra.itq import fit_itq
 from conceptor.base.errors import InvalidInputError
 from conceptor.integrations.exports import to_faiss, to_onnx, to_torch
@@ -36,7 +35,7 @@ def map_(request, vectors) -> AffineMap:
     return {
         "cn": lambda: ConceptorNegation().fit(vectors).map_,
         "cn smaller": lambda: ConceptorNegation(n_components=5).fit(vectors).map_,
-        "abtt": lambda: AllButTheTop(2).fit(vectors).map_,
+        "abtt": lambda: estimator("abtt:n_directions=2").fit(vectors).map_,
         "affine": lambda: AffineMap(A, vectors[0], b),
         "unit affine": lambda: AffineMap(A, vectors[0], b, unit=True),
     }[request.param]()
@@ -55,13 +54,10 @@ def test_faiss_index(map_, rows, tmp_path):
     index.add(rows)
     faiss.write_index(index, str(tmp_path / "x.index"))
     again = faiss.read_index(str(tmp_path / "x.index"))
-    expected = map_(rows)
-    for each in (index, again):
-        stored = faiss.downcast_index(each.index).reconstruct_n(0, len(rows))
-        np.testing.assert_allclose(stored, expected, **TOLERANCE)
-        distances, places = each.search(rows[:20], 1)
-        np.testing.assert_allclose(distances, 0, atol=1e-4)
-        assert (np.abs(expected[places[:, 0]] - expected[:20]).max(axis=1) < 1e-3).all()
+    stored = faiss.downcast_index(again.index).reconstruct_n(0, len(rows))
+    np.testing.assert_allclose(stored, map_(rows), **TOLERANCE)
+    distances, _ = again.search(rows[:20], 1)
+    np.testing.assert_allclose(distances, 0, atol=1e-4)
 
 
 def test_faiss_cosines(vectors):
@@ -79,7 +75,7 @@ def test_faiss_cosines(vectors):
 
 def test_a_faiss_transform_by_itself(vectors):
     faiss = pytest.importorskip("faiss")
-    linear = AllButTheTop(2).fit(vectors).map_
+    linear = estimator("abtt:n_directions=2").fit(vectors).map_
     transform = to_faiss(linear)
     assert isinstance(transform, faiss.LinearTransform)
     rows = vectors.astype(np.float32)
@@ -98,19 +94,12 @@ def test_torch_layers(map_, rows):
     with torch.no_grad():
         result = layer(torch.from_numpy(rows)).numpy()
     np.testing.assert_allclose(result, map_(rows), **TOLERANCE)
-    x = torch.from_numpy(rows[3]).requires_grad_()
-    one = layer(x)
-    np.testing.assert_allclose(one.detach().numpy(), map_(rows[3]), **TOLERANCE)
-    one.pow(2).sum().backward()
-    assert torch.isfinite(x.grad).all()
+    if map_.unit:
+        small = layer(torch.from_numpy(rows[-9:-1] * np.float32(1e-16))).detach().numpy()
+        np.testing.assert_allclose(small, map_(rows[-9:-1]), **TOLERANCE)
     # It is made of PyTorch's modules only, so it loads without this library.
     modules = {type(module).__module__.partition(".")[0] for module in layer.modules()}
     assert modules == {"torch"}
-    buffer = io.BytesIO()
-    torch.save(layer.state_dict(), buffer)
-    buffer.seek(0)
-    again = to_torch(map_)
-    again.load_state_dict(torch.load(buffer, weights_only=True))
     assert isinstance(layer, torch.nn.Sequential if map_.unit else torch.nn.Linear)
 
 
@@ -119,7 +108,9 @@ def test_onnx_session(map_, rows, tmp_path):
     onnx = pytest.importorskip("onnx")
     to_onnx(map_, tmp_path / "map.onnx")
     session = runtime.InferenceSession(tmp_path / "map.onnx", providers=["CPUExecutionProvider"])
-    for part in (rows, rows[:1], rows[:0]):
+    # The scale of a vector makes no difference where lengths become 1.
+    extreme = [rows[:9] * np.float32(scale) for scale in (1e-25, 1e25) if map_.unit]
+    for part in (rows, rows[:1], rows[:0], *extreme):
         (result,) = session.run(["improved"], {"vectors": part})
         np.testing.assert_allclose(result, map_(part), **TOLERANCE)
     model = onnx.load(tmp_path / "map.onnx")
@@ -138,7 +129,7 @@ def test_json_in_javascript(map_, rows, tmp_path):
     if shutil.which("node") is None:
         pytest.skip("node runs the JavaScript")
     (script,) = blocks("guides/exporting.md", "js")
-    assert json.loads(map_.to_json(tmp_path / "map.json"))["unit"] is map_.unit
+    (tmp_path / "map.json").write_text(map_.to_json())
     (tmp_path / "rows.json").write_text(json.dumps(rows.astype(float).tolist()))
     run = subprocess.run(
         ["node", "-e", script + RUN], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -146,20 +137,14 @@ def test_json_in_javascript(map_, rows, tmp_path):
     np.testing.assert_allclose(json.loads(run.stdout), map_(rows), **TOLERANCE)
 
 
-@pytest.mark.parametrize(
-    ("library", "call", "extra"),
-    [
-        ("faiss", lambda map_: to_faiss(map_), "faiss"),
-        ("torch", lambda map_: to_torch(map_), "torch"),
-        ("onnx", lambda map_: to_onnx(map_, "map.onnx"), "onnx"),
-    ],
-)
-def test_a_missing_library_is_named(library, call, extra, monkeypatch, tmp_path):
+@pytest.mark.parametrize("library", ["faiss", "torch", "onnx"])
+def test_a_missing_library_is_named(library, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ImportError, match=rf"pip install 'conceptor\[{extra}\]'"):
-        call(AffineMap(np.eye(2)))
-    assert list(tmp_path.iterdir()) == []
+    arguments = [tmp_path / "map.onnx"] if library == "onnx" else []
+    with pytest.raises(ImportError, match=rf"pip install 'conceptor\[{library}\]'"):
+        {"faiss": to_faiss, "torch": to_torch, "onnx": to_onnx}[library](
+            AffineMap(np.eye(2)), *arguments
+        )
 
 
 def test_the_ten_lines_that_apply_a_saved_map(map_, rows, tmp_path, monkeypatch):

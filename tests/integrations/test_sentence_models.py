@@ -90,9 +90,9 @@ def test_static_sentence_transformers(static, X) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", [None, "cn", "abtt:n_directions=1", "cn:n_components=3"])
+@pytest.mark.parametrize("method", [None, "cn:n_components=3"])
 @pytest.mark.parametrize("normalized", [False, True])
-def test_a_map_is_the_last_layer(method, normalized, static, rng, tmp_path) -> None:
+def test_a_map_is_the_last_layer(method, normalized, static, rng) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize
 
@@ -106,14 +106,6 @@ def test_a_map_is_the_last_layer(method, normalized, static, rng, tmp_path) -> N
     if normalized:
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(better.encode(texts), expected, atol=1e-5)
-    np.testing.assert_allclose(
-        better.similarity(better.encode(texts[:2]), better.encode(texts[:2]))[0, 1],
-        expected[0] @ expected[1] / np.linalg.norm(expected[0]) / np.linalg.norm(expected[1]),
-        atol=1e-5,
-    )
-    better.save(str(tmp_path / "model"))
-    loaded = SentenceTransformer(str(tmp_path / "model"), device="cpu")
-    np.testing.assert_allclose(loaded.encode(texts), expected, atol=1e-5)
 
 
 @pytest.mark.slow

@@ -7,17 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
 from conceptor.evaluation import evaluate
-from conceptor.paper.counterfitting import (
-    Hinge,
-    counterfit,
-    find_neighbors,
-    load_lexicon,
-    loss_gradient,
-)
+from conceptor.paper.counterfitting import counterfit, load_lexicon
 from conceptor.vectors.files import as_vectors
 from conceptor.vectors.vectors import collect_rows
 
@@ -29,48 +21,6 @@ def rows_of(vectors) -> np.ndarray:
 
 def distance(u: np.ndarray, w: np.ndarray) -> float:
     return 1 - u @ w / np.linalg.norm(u) / np.linalg.norm(w)
-
-
-def stated_loss(X, hinges) -> float:
-    """The formula of the docstring, over unordered pairs and vectors of any length."""
-    return sum(
-        abs(weight) * max(0, np.sign(weight) * (distance(X[i], X[j]) - threshold))
-        for pairs, weight, threshold in hinges
-        for i, j in pairs
-    )
-
-
-def both(pairs) -> np.ndarray:
-    doubled = [p for pair in pairs for p in (pair, pair[::-1])]
-    return np.array(sorted(doubled), dtype=np.intp).reshape(-1, 2)
-
-
-def test_gradient_is_the_numerical_one_of_the_stated_loss(rng):
-    moving, fixed = 9, 4
-    X = unit_rows(rng.standard_normal((moving + fixed, 5)))
-    antonyms, synonyms = [(0, 1), (2, 3), (0, 4)], [(4, 5), (5, 6), (1, 7)]
-    # Smaller distances than there are, so that the term is active.
-    near = {(0, 9): 0.1, (5, 10): 0.3, (8, 12): 0.2, (2, 6): 0.1, (3, 11): 1.9}
-    stated = [(antonyms, -0.3, 1.0), (synonyms, 0.2, 0.05)]
-    stated += [([pair], 0.5, threshold) for pair, threshold in near.items()]
-    ordered = list(near) + [(j, i) for i, j in near if j < moving]
-    thresholds = np.array([near.get(p, near.get(p[::-1])) for p in ordered])
-    hinges = [Hinge(both(pairs), *rest) for pairs, *rest in stated[:2]]
-    hinges.append(Hinge(np.array(ordered), 0.5, thresholds))
-    gradient, active = loss_gradient(X[:moving], X[moving:], hinges)
-    step = 1e-6
-    numerical = np.zeros((moving, 5))
-    for i, k in np.ndindex(numerical.shape):
-        ends = []
-        for sign in (1, -1):
-            moved = X.copy()
-            moved[i, k] += sign * step
-            ends.append(stated_loss(moved, stated))
-        numerical[i, k] = (ends[0] - ends[1]) / (2 * step)
-    np.testing.assert_allclose(gradient, numerical, atol=1e-8)
-    assert np.abs(gradient).max() > 0.05
-    assert active[8] == 1
-    assert not gradient[active == 0].any()
 
 
 def plain_counterfit(words, X, synonyms, antonyms, radius, epochs):
@@ -120,7 +70,7 @@ SYNONYMS = [("w0", "w10"), ("w1", "w25"), ("w2", "w3"), ("w0", "w1"), ("w4", "no
 ANTONYMS = [("w2", "w0"), ("w30", "w31"), ("w3", "w2"), ("w40", "w55")]
 
 
-@pytest.mark.parametrize("radius", [0.0, 0.2, 0.5])
+@pytest.mark.parametrize("radius", [0.0, 0.5])
 def test_fitting_follows_a_plain_loop(space, radius):
     words, X = space
     fitted = rows_of(counterfit(space, SYNONYMS, ANTONYMS, radius=radius, epochs=12))
@@ -149,33 +99,16 @@ def test_words_outside_the_lexicon_keep_their_bits(seed, dtype):
     assert np.isfinite(fitted).all()
 
 
-def test_neighbors_are_all_those_of_a_full_product(rng):
-    X = rng.standard_normal((5000, 3)).astype(np.float32)
-    names = [f"w{i}" for i in range(len(X))]
-    picked = rng.permutation(len(X))[:2500]
-    units = unit_rows(X[picked])
-    vectors = as_vectors((names, X))
-    pairs, anchors = find_neighbors(vectors, [names[i] for i in picked], units, 0.001, silent)
-    cosines = units @ unit_rows(X).T
-    near = {(i, j) for i, j in np.argwhere(cosines >= 0.999) if picked[i] != j}
-    everything = np.concatenate([units, anchors])
-    place = {tuple(row): j for j, row in enumerate(unit_rows(X))}
-    seen = {(i, place[tuple(everything[j])]) for i, j in pairs}
-    # Single precision may decide otherwise at the very rim.
-    for i, j in seen ^ near:
-        assert cosines[i, j] == pytest.approx(0.999, abs=1e-6)
-    assert len(seen & near) > 1000
-
-
 def test_a_lexicon_that_does_not_fit_is_refused(space):
     for pairs in ([], [("w1", "w1")], [("w1", "nowhere")]):
         with pytest.raises(InvalidInputError, match="no pair of the lexicon has non-zero vectors"):
             counterfit(space, pairs)
 
 
+@pytest.mark.slow
 def test_simlex_rises_by_ten_points_on_glove(data, glove):
     # Part of the file, for speed.
-    vectors = as_vectors((glove.words[:50_000], glove.vectors[:50_000]))
+    vectors = as_vectors((glove.words[:30_000], glove.vectors[:30_000]))
     lexicon = load_lexicon(data, offline=True)
     assert ("good", "bad") in lexicon["antonyms"]
     assert not any(word.startswith("en_") for pair in lexicon["synonyms"] for word in pair)

@@ -10,32 +10,47 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from conceptor.evaluation.statistics import Interval
-from conceptor.report.charts import gain_chart, gate_chart, spectrum_chart, ticks
+from conceptor.report.charts import color_places, gains_chart, gate_chart, palette, ticks
 from conceptor.report.result import Result
 from conceptor.report.tables import Cell, Line, Table, fit_width, latex, rich_table
 
 
-def test_lines_are_drawn_at_their_values():
-    gate = np.array([0.0, 0.25, 0.5, 1.0])
-    drawing = ElementTree.fromstring(gate_chart({"cn": gate}))
-    points = np.array([p.split(",") for p in drawing.find("polyline").get("points").split()], float)
-    x, y = points.T
-    np.testing.assert_allclose(np.diff(x), np.diff(x)[0], atol=0.2)
-    np.testing.assert_allclose((y[0] - y) / (y[0] - y[-1]), gate, atol=0.01)
-    shares = np.array([0.9, 0.09, 0.009, 0.0])
-    drawing = ElementTree.fromstring(spectrum_chart({"a": shares, "b": shares[::-1]}))
-    y = [float(p.split(",")[1]) for p in drawing.find("polyline").get("points").split()]
-    assert np.diff(y[:3]) == pytest.approx([y[1] - y[0]] * 2, abs=0.2)  # a logarithmic scale
-    assert len(drawing.findall("polyline")) == 2
+def test_gates_are_steps_before_bars_of_variance():
+    gate, shares = np.array([0.0, 0.25, 0.5, 1.0]), np.array([0.6, 0.3, 0.1, 0.0])
+    drawing = ElementTree.fromstring(gate_chart(shares, {"cn": gate, "abtt": 1 - gate}, "cn"))
+    last = drawing.findall("polyline")[-1]  # the main method is on top
+    assert last.get("class") == "series s1 main"
+    points = np.array([p.split(",") for p in last.get("points").split()], float)
+    y = points[:, 1]
+    np.testing.assert_allclose((y[0] - y) / (y[0] - y[-1]), np.repeat(gate, 2), atol=0.01)
+    assert (points[1:-1:2, 0] == points[2::2, 0]).all()
+    heights = [float(bar.get("height")) for bar in drawing.findall("rect")]
+    np.testing.assert_allclose(np.array(heights) / heights[0], shares / 0.6, atol=0.01)
 
 
-def test_intervals_are_drawn_on_one_axis():
-    gains = {"a": Interval(1.0, 0.5, 1.5), "b": Interval(*[float("nan")] * 3)}
-    (drawing,) = ElementTree.fromstring(gain_chart(gains, "Gain"))
-    (circle,) = drawing.findall("circle")
-    (line,) = [each for each in drawing.findall("line") if "interval" in each.get("class")]
-    ends = float(line.get("x1")), float(line.get("x2"))
-    assert float(circle.get("cx")) == pytest.approx(np.mean(ends), abs=0.2)
+def test_gains_of_all_families_are_on_one_axis():
+    gains = {
+        "one": {"cn": Interval(1.0, 0.5, 1.5), "abtt": Interval(*[float("nan")] * 3)},
+        "two": {"cn": Interval(-1.0, -1.5, -0.5), "abtt": Interval(0.1, -0.2, 0.4)},
+    }
+    drawing = ElementTree.fromstring(gains_chart(gains, "cn"))
+    marks = {mark[0].text: mark for mark in drawing.iter() if "mark" in mark.get("class", "")}
+    for family, style in (("one", "mark m1 full"), ("two", "mark m1 loss")):
+        (title,) = [each for each in marks if each and each.startswith(f"cn, {family}")]
+        assert marks[title].get("class") == style
+    assert marks["abtt, two: +0.1 [−0.2, +0.4]"].get("class") == "mark m3 hollow"
+    centers = [float(mark.get("cx")) for title, mark in marks.items() if title and "cn," in title]
+    lines = [each for each in drawing.findall("line") if "interval" in each.get("class")]
+    ends = [(float(each.get("x1")) + float(each.get("x2"))) / 2 for each in lines]
+    assert centers == pytest.approx([ends[0], ends[1]], abs=0.2)
+
+
+def test_a_method_has_one_color_everywhere_and_none_is_that_of_a_loss():
+    assert color_places(["abtt:n_directions=3", "cn"]) == {"abtt:n_directions=3": 3, "cn": 1}
+    assert color_places(["cn", "pvn", "hsr"]) == {"cn": 1, "pvn": 2, "hsr": 3}
+    colors = palette()
+    assert colors["loss"] not in [colors[f"s{place}"] for place in range(6)]
+    assert len({colors[f"s{place}"] for place in range(6)}) == 6
 
 
 @pytest.mark.parametrize(("low", "high"), [(-3, 9), (0, 1), (1, 50), (0, 1e-7), (-0.001, 2e4)])
@@ -48,15 +63,17 @@ def test_ticks_are_round_and_inside(low, high):
 
 def test_a_result_in_every_form():
     table = Table("A | B", ["x_1"], [Line("a", [Cell("1 & 2", best=True)])])
-    result = Result({"a": 1}, [table], ["title"], ["The end."])
+    csv = "name,x\na,1\n"
+    result = Result({"a": 1}, [table], ["title"], ["The end; see --help."], csv=lambda: csv)
     assert "| a | **1 & 2** |" in result.markdown()
     assert r"\textbf{1 \& 2}" in result.latex()
     assert r"x\_1" in latex(table)
-    assert result.csv() == "table,row,column,value\nA | B,a,x_1,1 & 2\n"
+    assert result.csv() == csv
     html = result.html()
     assert "<h1>title</h1>" in html
     assert '<td class="best">1 &amp; 2</td>' in html
-    assert "<li>The end.</li>" in html
+    assert "<li>The end; see --help.</li>" in html
+    assert "<details open>" in html
 
 
 @settings(max_examples=60)

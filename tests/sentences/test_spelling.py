@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conceptor.sentences.spelling import Spelling
@@ -36,28 +36,12 @@ def test_any_word_but_blanks_has_a_vector_about_as_long_as_a_known_word(spelling
             assert length == 0
 
 
+@settings(max_examples=20)
 @given(words=word_lists)
 def test_a_vector_does_not_depend_on_the_other_words(spelling, words):
     together = spelling(words)
     alone = [spelling([word])[0] for word in words]
     np.testing.assert_allclose(together, np.reshape(alone, together.shape), atol=1e-12)
-
-
-@given(scale=st.floats(1e-3, 1e3))
-def test_longer_vectors_give_longer_ones(vectors, scale):
-    words = ["slicing", "unheard"]
-    scaled = Spelling(KNOWN, scale * vectors.astype(np.float64))(words)
-    np.testing.assert_allclose(scaled, scale * Spelling(KNOWN, vectors)(words), rtol=1e-5)
-
-
-def test_similar_words_are_near_and_others_are_as_long_as_known_words(vectors):
-    average = Spelling(KNOWN, vectors).average_similar(["slices", "qqq"])
-    direction = vectors[0] + vectors[1]
-    cosine = average[0] @ direction / np.linalg.norm(average[0]) / np.linalg.norm(direction)
-    assert cosine > 0.95
-    assert not average[1].any()
-    typical = np.sqrt(np.mean(np.sum(vectors.astype(np.float64) ** 2, axis=1)))
-    assert np.linalg.norm(Spelling(KNOWN, vectors)(["qqq"])) == pytest.approx(typical)
 
 
 def test_the_average_is_by_squared_cosine_of_ngrams(vectors):

@@ -11,6 +11,8 @@ import conceptor
 from conceptor import open_vectors
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.columns import ColumnKind, choose_label, choose_vectors
+from conceptor.vectors.target import plan_target
+from conceptor.vectors.target import write as write_copy
 from tests.vectors.whole import read_all
 
 pa = pytest.importorskip("pyarrow")
@@ -94,12 +96,12 @@ def test_a_name_that_occurs_twice(tmp_path):
 @given(st.dictionaries(st.text(max_size=8), st.sampled_from(list(ColumnKind)), max_size=8))
 def test_the_choice_is_a_list_or_floats_or_an_error(table):
     try:
-        found = choose_vectors("t", table)
+        columns = choose_vectors("t", table)
     except InvalidInputError:
         return
-    kinds = {table[name] for name in found}
+    kinds = {table[name] for name in columns}
     assert kinds in ({LISTS}, {FLOATS})
-    assert len(found) == 1 or kinds == {FLOATS}
+    assert len(columns) == 1 or kinds == {FLOATS}
 
 
 # The labels
@@ -189,8 +191,7 @@ def test_files_keep_all_other_columns(E, tmp_path):
         np.testing.assert_allclose(np.stack(after["emb"].to_numpy()), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("memory", [0, None])
-def test_rows_that_are_dropped_take_their_other_columns_along(E, memory, tmp_path):
+def test_rows_that_are_dropped_take_their_other_columns_along(E, tmp_path):
     words = [f"word{i % 50}" for i in range(N)]  # ten come twice
     vectors = E.copy()
     vectors[[3, 4, 30]] = np.nan
@@ -198,40 +199,88 @@ def test_rows_that_are_dropped_take_their_other_columns_along(E, memory, tmp_pat
     table = pa.table({"n": range(N), "word": words, "vector": lists})
     save(table, tmp_path / "in.parquet")
     source = open_vectors(tmp_path / "in.parquet", on_error="skip")
-    conceptor.postprocess(source, tmp_path / "out.parquet", "cn", memory=memory)
-    kept = [i for i in range(50) if i not in (3, 4, 30)]
+    conceptor.postprocess(source, tmp_path / "out.parquet", "cn", memory=0)
+    left = [i for i in range(50) if i not in (3, 4, 30)]
     # Of a word whose first row was bad, the second is the first.
-    kept += [i for i in range(50, N) if i - 50 in (3, 4)]
+    left += [i for i in range(50, N) if i - 50 in (3, 4)]
     after = load(tmp_path / "out.parquet")
-    assert after["n"].to_pylist() == kept
-    assert after["word"].to_pylist() == [words[i] for i in kept]
+    assert after["n"].to_pylist() == left
+    assert after["word"].to_pylist() == [words[i] for i in left]
     assert after.schema == table.schema
-
-
-def test_one_column_for_each_dimension(E, tmp_path):
-    named = {f"dim_{i}": E[:, i].astype(np.float32) for i in range(4)}
-    table = pa.table({"id": range(N)} | named | {"score": np.ones(N)})
-    save(table, tmp_path / "in.parquet")
-    source = open_vectors(tmp_path / "in.parquet")
-    assert source.dimension == 4
-    conceptor.postprocess(source, tmp_path / "out.parquet", "gentle:n_components=2")
-    after = load(tmp_path / "out.parquet")
-    assert after.column_names == ["id", "dim_0", "dim_1", "score"]
-    assert after["score"].to_pylist() == [1.0] * N
-
-
-def test_small_numbers_leave_other_columns_alone(E, tmp_path):
-    save(every_type(E), tmp_path / "in.parquet")
-    for dtype in ("int8", "binary", "float16"):
-        out = tmp_path / f"{dtype}.parquet"
-        conceptor.postprocess(tmp_path / "in.parquet", out, dtype=dtype)
-        others = ["id", "score", "class", "when", "tags", "extra", "raw", "price", "text"]
-        assert load(out).select(others).equals(load(tmp_path / "in.parquet").select(others))
-        again = open_vectors(out)
-        assert (again.dimension, len(read_all(again)[0])) == (4, N)
 
 
 def test_a_file_without_columns(tmp_path):
     (tmp_path / "x.txt").write_text("a 1 2\nb 3 4\n")
     with pytest.raises(InvalidInputError, match="glove-text has no columns; remove --column v"):
         open_vectors(tmp_path / "x.txt", column="v")
+
+
+# Files
+
+ROW_FLOATS = pa.array([1.0, 2.0], pa.float32())
+
+
+@pytest.fixture(params=["x.parquet", "x.feather"])
+def write(request, tmp_path):
+    """Write a table as either format."""
+    path = tmp_path / request.param
+
+    def save(table, **options):
+        if path.suffix == ".parquet":
+            parquet.write_table(table, path, **options)
+        else:
+            with pa.ipc.new_file(str(path), table.schema) as file:
+                file.write_table(table)
+        return path
+
+    return save
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint8(), pa.decimal128(22, 1)])
+def test_columns_of_integers_do_not_vanish(kind, write):
+    numbers = pa.array([1, 2]).cast(kind)
+    path = write(pa.table({"word": ["a", "b"], "x1": ROW_FLOATS, "x2": numbers, "x3": ROW_FLOATS}))
+    with pytest.raises(InvalidInputError, match="x2 is a column of integers"):
+        open_vectors(path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pa.array(["a", "bé"]).dictionary_encode(),
+        pa.array(["a", "bé"]).cast(getattr(pa, "string_view", pa.string)()),
+        pa.array(["a", "bé"], pa.large_string()),
+    ],
+    ids=lambda words: str(words.type),
+)
+@pytest.mark.parametrize("kind", ["list_view", "large_list_view", "list_", "large_list"])
+def test_every_kind_of_column(words, kind, write):
+    if not hasattr(pa, kind):
+        pytest.skip("this version of Arrow does not have it")
+    lists = pa.array([[1.0, 2.0], [3.0, 4.0]], getattr(pa, kind)(pa.float32()))
+    path = write(pa.table({"word": words, "vector": lists}))
+    labels, vectors = read_all(open_vectors(path))
+    assert labels == ["a", "bé"]
+    assert vectors.tolist() == [[1, 2], [3, 4]]
+
+
+def test_views_of_strings_in_a_copy_without_some_rows(tmp_path):
+    """Arrow has no kernels that take rows of such columns."""
+    views = pa.array(["a", "b", "c", "d"]).cast(getattr(pa, "string_view", pa.string)())
+    lists = [[1.0, 2.0], [3.0], [4.0, 5.0], None]
+    feather.write_feather(
+        pa.table({"word": views, "note": views, "v": lists}), tmp_path / "x.feather"
+    )
+    vectors = open_vectors(tmp_path / "x.feather", on_error="skip")
+    assert read_all(vectors)[0] == ["a", "c"]
+    write_copy(vectors, plan_target(tmp_path / "y.feather", vectors))
+    assert feather.read_table(tmp_path / "y.feather")["note"].to_pylist() == ["a", "c"]
+
+
+@pytest.mark.parametrize("size", [2**20 + 1, 2**31 - 1])
+def test_dimensions_have_a_limit_before_anything_is_read(size, tmp_path):
+    kind = pa.list_(pa.float32(), size)
+    table = pa.table({"word": pa.array([], pa.string()), "vector": pa.array([], kind)})
+    feather.write_feather(table, tmp_path / "x.feather")
+    with pytest.raises(InvalidInputError, match=f"vectors of {size} numbers; expected 1 to"):
+        open_vectors(tmp_path / "x.feather")

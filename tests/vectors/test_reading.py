@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import bz2
 import json
+import lzma
 import os
 import struct
-import subprocess
 import sys
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
 from tests.platforms import posix_only
+from tests.processes import execute
 from tests.vectors.whole import read_all
 
 
@@ -36,13 +40,9 @@ def binary(
     ("content", "file_format", "words", "vectors"),
     [
         (b"a 1 2\nb 3 4\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
-        (b"2 2\na 1 2\nb 3 4\n", "word2vec-text", ["a", "b"], [[1, 2], [3, 4]]),
         (b"2 2\na 1 2 \nb 3 4 \n", "word2vec-text", ["a", "b"], [[1, 2], [3, 4]]),
-        (b"a 1 2\r\nb 3 4\r\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
         (b"2 2\r\na 1 2\r\nb 3 4\r\n", "word2vec-text", ["a", "b"], [[1, 2], [3, 4]]),
-        (b"a 1 2\nb 3 4", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
         (b"\n\na 1 2\n\n  \nb 3 4\n\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
-        (b"\xef\xbb\xbfa 1 2\nb 3 4\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
         (b"\xef\xbb\xbf2 2\na 1 2\nb 3 4\n", "word2vec-text", ["a", "b"], [[1, 2], [3, 4]]),
         (b"a\t1\t2\nb\t3\t4\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
         (b"a  1  2\nb 3   4\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
@@ -81,14 +81,13 @@ def test_binary_whose_floats_look_like_text(floats, tmp_path):
     assert vectors == [list(row), list(row)]
 
 
-@pytest.mark.parametrize("block", [64, 100, 1000])
-def test_rows_cut_by_the_end_of_a_block(block, tmp_path, monkeypatch):
+def test_rows_cut_by_the_end_of_a_block(tmp_path, monkeypatch):
     words = [f"w{'x' * (i % 50)}{i}" for i in range(500)]
     vectors = np.random.default_rng(0).standard_normal((500, 5)).astype(np.float32)
     for name in ("x.txt", "x.vec", "x.txt.gz", "x.npy", "x.parquet", "x.feather"):
         write_vectors(tmp_path / name, [(words, vectors)], count=500)
     for module in ("text", "npy"):
-        monkeypatch.setattr(f"conceptor.vectors.formats.{module}.BLOCK_BYTES", block)
+        monkeypatch.setattr(f"conceptor.vectors.formats.{module}.BLOCK_BYTES", 64)
     for name in ("x.txt", "x.vec", "x.txt.gz", "x.npy", "x.parquet", "x.feather"):
         source = open_vectors(tmp_path / name)
         assert read_all(source)[0] == words
@@ -113,7 +112,7 @@ def test_the_count_of_a_header_is_compared_with_the_rows(is_binary, tmp_path):
     for header, on_error in ((b"5 2", "skip"), (b"1 2", "raise")):
         source, words, _ = read(tmp_path / "x", content(header), on_error=on_error)
         assert words == ["a", "b"]
-        assert "rows, but the file has 2; all 2 were read" in source.findings.lines()[0]
+        assert "rows, but the file has 2" in source.findings.lines()[0]
 
 
 @pytest.mark.parametrize(
@@ -123,15 +122,15 @@ def test_the_count_of_a_header_is_compared_with_the_rows(is_binary, tmp_path):
         (b"\n\n\n", "not a known vector format"),
         (b"hello world\nthis is no vectors file\n", "not a known vector format"),
         (b"a 1 2\nb 3\nc 5 6\n", "line 2: expected a word and 2 numbers, found 2 fields"),
-        (b"a 1 2\nb 3 x\nc 5 6\n", "line 2: expected 2 numbers after the word, found 'x'; repair"),
+        (b"a 1 2\nb 3 x\nc 5 6\n", "line 2: expected a word and 2 numbers, found 'x'; repair"),
         (b"3 2\na 1 2\nb 3\nc 5 6\n", "line 3: expected a word and 2 numbers"),
         (b"a 1 2\nb 3 nan\nc 5 6\n", "line 2: the vector of 'b' has NaN; repair"),
         (b"a 1 2\nb -inf 4\nc 5 6\n", "line 2: the vector of 'b' has Inf or a number too large"),
         ("a 1 2\né 1e39 4\n".encode(), "the vector of 'é' has Inf or a number too large for"),
         (b"a 1 2\n\xff\xfe 3 4\nc 5 6\n", "line 2: the word b'.xff.xfe' is not UTF-8"),
-        (b"a 1 2\n\xc3 3 4\n\xa9 5 6\n", "line 2: the word b'.xc3' is not UTF-8"),
         (b"2 2\na 1 2 3\nb 4 5 6", "the header says 2 numbers per row, but rows have 3; correct"),
         (b"5 2\n", "says 5 rows, but the file has 0"),
+        (b"5 2", "not a known vector format"),
         (b"0 2\n", "contains no vectors"),
         (binary([(b"a", [1.0, 2.0])], b"2 2") + b"b \x00\x00", "the file ends within a row"),
         (binary([(b"a", [1.0, np.nan])], b"1 2"), "row 1: the vector of 'a' has NaN"),
@@ -143,7 +142,6 @@ def test_the_count_of_a_header_is_compared_with_the_rows(is_binary, tmp_path):
         (b"PAR1aaaaPAR1", "not a readable Arrow or Parquet table"),
         (b"ARROW1\x00\x00", "not a readable Arrow or Parquet table"),
         (b"\x1f\x8b\x08garbage", "damaged compressed data"),
-        (b"\x28\xb5\x2f\xfdgarbage", "damaged compressed data"),
         (b"PK\x03\x04garbage", "damaged compressed data"),
     ],
 )  # fmt: skip
@@ -182,7 +180,7 @@ def test_a_header_is_not_doubted_for_words_with_spaces_and_digits(tmp_path):
         assert got == words[:count]
 
 
-@posix_only("makes a named pipe")
+@posix_only("makes a named pipe and a link")
 def test_things_that_are_no_files(tmp_path):
     with pytest.raises(InvalidInputError, match="no such file"):
         open_vectors(tmp_path / "nowhere.txt")
@@ -191,6 +189,11 @@ def test_things_that_are_no_files(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InvalidInputError, match="not a regular file"):
         open_vectors(tmp_path / "pipe")
+    (tmp_path / "x.txt").symlink_to(tmp_path / "x.txt")
+    with pytest.raises(InvalidInputError, match="a loop of symbolic links"):
+        open_vectors(tmp_path / "x.txt")
+    with pytest.raises(InvalidInputError, match="a loop of symbolic links"):
+        write_vectors(tmp_path / "x.txt", [(["a"], np.ones((1, 2)))], force=True)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -224,107 +227,42 @@ def test_npy_that_cannot_be_read(array, words, said, tmp_path):
         read_all(open_vectors(tmp_path / "x.npy"))
 
 
-@pytest.mark.parametrize(
-    ("dtype", "shape"),
-    [("<f4", "(-1, 2)"), ("<f4", "(2**62, 4)"), ("<f4", f"({'9' * 19}, 2)"), ("|O", "(1, 2)")]
-    + [("<f4", f"(1, {'9' * digits})") for digits in (300, 4000, 6000, 9000)],
-    ids=lambda value: value[:9],
-)
+HEADER = "{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}"
+
+
+HEADERS = [
+    *(HEADER.format("<f4", f"({shape})") for shape in ("-1, 2", "2**62, 4", f"1, {'9' * 9000}")),
+    *(HEADER.format("|O", "(1, 2)"), "__import__('os').abort()", "(" * 9000, "\n 'x\n", ""),
+]
+
+
+@pytest.mark.parametrize("text", HEADERS, ids=lambda value: value[-30:])
 @pytest.mark.parametrize("longer", [0, 2**32 - 10_000])
-def test_hostile_npy_headers_are_refused_in_one_line(dtype, shape, longer, tmp_path):
-    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
-    for text in (header, "__import__('os').abort()", "(" * 9000, "\n 'x\n", ""):
-        length = (len(text) + longer).to_bytes(4, "little")
-        raw = b"\x93NUMPY\x02\x00" + length + text.encode() + b"\0" * 100
-        (tmp_path / "x.npy").write_bytes(raw)
-        with (
-            warnings.catch_warnings(record=True) as raised,
-            pytest.raises(InvalidInputError, match=r"two-dimensional array.*\Z") as caught,
-        ):
-            open_vectors(tmp_path / "x.npy")
-        assert not raised
-        assert len(str(caught.value)) < 600
+def test_hostile_npy_headers_are_refused_in_one_line(text, longer, tmp_path):
+    length = (len(text) + longer).to_bytes(4, "little")
+    raw = b"\x93NUMPY\x02\x00" + length + text.encode() + b"\0" * 100
+    (tmp_path / "x.npy").write_bytes(raw)
+    with (
+        warnings.catch_warnings(record=True) as raised,
+        pytest.raises(InvalidInputError, match=r"two-dimensional array.*\Z") as caught,
+    ):
+        open_vectors(tmp_path / "x.npy")
+    assert not raised
+    assert len(str(caught.value)) < 600
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [("x.npy", "or truncated"), ("x.safetensors", "damaged")]
-)
-def test_truncated_arrays(name, said, tmp_path):
-    write_vectors(tmp_path / name, [(["a", "b"], np.ones((2, 5)))])
-    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-1])
-    with pytest.raises(InvalidInputError, match=said):
-        open_vectors(tmp_path / name)
-
-
-@pytest.mark.parametrize("name", ["embeddings", "embedding.weight", "anything"])
-@pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
-def test_what_model2vec_and_sentence_transformers_save(name, kind, tmp_path):
-    from safetensors.numpy import save_file
-
-    vectors = np.random.default_rng(0).random((4, 3), dtype=np.float32)
-    save_file({name: vectors, "weights": np.ones(4)}, tmp_path / "model.safetensors")
-    tokens = ["[PAD]", "the", "##s", "[UNK]"]
-    if kind == "wordpiece":
-        vocabulary = {"the": 1, "##s": 2, "[UNK]": 3}
-    else:
-        vocabulary = [["<none>", 0.0], ["the", -1.0], ["##s", -2.0], ["[UNK]", -3.0]]
-    added = [{"id": 0, "content": "[PAD]"}]
-    content = {"added_tokens": added, "model": {"vocab": vocabulary}}
-    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
-    source = open_vectors(tmp_path / "model.safetensors")
-    words, got = read_all(source)
-    assert words == tokens
-    assert (got == vectors).all()
-
-
-def test_half_a_character_in_a_tokenizer_is_refused(tmp_path):
-    safetensors = pytest.importorskip("safetensors.numpy")
-    safetensors.save_file({"embeddings": np.eye(2)}, tmp_path / "model.safetensors")
-    vocabulary = {"model": {"vocab": {"a": 0, "b\ude00": 1}}}
-    (tmp_path / "tokenizer.json").write_text(json.dumps(vocabulary))
-    with pytest.raises(InvalidInputError, match="not UTF-8"):
-        read_all(open_vectors(tmp_path / "model.safetensors"))
-
-
-def test_bfloat16(tmp_path):
-    header = json.dumps({"e": {"dtype": "BF16", "shape": [1, 2], "data_offsets": [0, 4]}}).encode()
-    data = np.array([0x3F80, 0xC020], dtype="<u2").tobytes()
-    (tmp_path / "x.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + data)
-    (tmp_path / "x.words.txt").write_text("a\n")
-    assert read_all(open_vectors(tmp_path / "x.safetensors"))[1].tolist() == [[1.0, -2.5]]
-
-
-@pytest.mark.parametrize(
-    ("header", "said"),
-    [
-        ({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, "0 matrices"),
-        ({"a": {"dtype": "I8", "shape": [2, 4], "data_offsets": [0, 8]}}, "float vectors"),
-        ({"a": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 8]}}, "damaged"),
-        ({"a": {"dtype": "F32", "shape": [1, 2], "data_offsets": [-8, 0]}}, "damaged"),
-        ({"a": 5}, "damaged"),
-        (
-            {
-                n: {"dtype": "F16", "shape": [1, 2], "data_offsets": [4 * i, 4 * i + 4]}
-                for i, n in enumerate("ab")
-            },
-            "2 matrices",
-        ),
-    ],
-)
-def test_safetensors_that_cannot_be_read(header, said, tmp_path):
-    raw = json.dumps(header).encode()
-    (tmp_path / "x.safetensors").write_bytes(len(raw).to_bytes(8, "little") + raw + b"\0" * 8)
-    with pytest.raises(InvalidInputError, match=said):
-        open_vectors(tmp_path / "x.safetensors")
+def test_a_truncated_array(tmp_path):
+    path = tmp_path / "x.npy"
+    write_vectors(path, [(["a", "b"], np.ones((2, 5)))])
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InvalidInputError, match="or truncated"):
+        open_vectors(path)
 
 
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        (
-            {"word": ["a", "b"], "v": [[1.0, 2.0], [3.0]]},
-            "row 2: expected a vector of 2",
-        ),
+        ({"word": ["a", "b"], "v": [[1.0, 2.0], [3.0]]}, "row 2: expected a vector of 2"),
         ({"word": ["a", "b"], "v": [[1.0], None]}, "row 2: expected a vector of 1 .* found none"),
         ({"word": ["a", "b"], "v": [[1.0], [None]]}, "row 2: the vector of 'b' has NaN"),
         ({"word": ["a", "b"], "v": [[1.0], [3.0]], "w": [[1.0], [3.0]]}, "several.*: v, w; choose"),
@@ -361,46 +299,23 @@ def test_gensim_reads_what_we_write_and_we_what_it_writes(binary_file, tmp_path)
     assert (read_all(source)[1] == vectors).all()
 
 
-@pytest.mark.parametrize("header", ["2 130000\n", ""])
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_rows_longer_than_what_is_looked_at_first(header, newline, tmp_path):
+def test_rows_longer_than_what_is_looked_at_first(tmp_path):
     rows = [" ".join([word, *["0.2512345"] * 130_000]) for word in ("a", "b")]
-    text = (header + "\n".join(rows) + "\n").replace("\n", newline)
-    path = tmp_path / "x.txt"
-    path.write_bytes(text.encode())
-    source = open_vectors(path)
-    assert (source.format, source.dimension) == (
-        "word2vec-text" if header else "glove-text",
-        130_000,
-    )
+    (tmp_path / "x.txt").write_bytes(("\r\n".join(rows) + "\r\n").encode())
+    source = open_vectors(tmp_path / "x.txt")
     words, vectors = read_all(source)
-    assert words == ["a", "b"]
+    assert (words, vectors.shape) == (["a", "b"], (2, 130_000))
     assert (vectors == np.float32(0.2512345)).all()
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["x.txt", "x.bin", "x.npy", "x.safetensors", "x.parquet", "x.feather", "m.bin", "static"],
-)
+@pytest.mark.parametrize("name", ["x.txt", "x.bin", "x.npy", "x.parquet", "x.feather"])
 @pytest.mark.parametrize("how", ["replaced", "rewritten", "shortened"])
 def test_a_file_that_changes_between_passes_is_refused(name, how, tmp_path):
-    fuzz_folders = pytest.importorskip("fuzz_folders", reason="benchmarks/ is not here")
-    words = [f"w{i}" for i in range(8)]
-
-    def make(path, rows):
-        if name == "static":
-            pytest.importorskip("tokenizers")
-            fuzz_folders.write_static(path, words, rows)
-            return path / "model.safetensors"
-        if name == "m.bin":
-            path.write_bytes(fuzz_folders.fasttext_model(words, rows))
-        else:
-            write_vectors(path, [(words, rows)])
-        return path
-
-    rows = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
-    old, new = make(tmp_path / name, rows), make(tmp_path / f"new-{name}", rows * 2)
-    source = open_vectors(tmp_path / name)
+    words, rows = [f"w{i}" for i in range(8)], np.ones((8, 4), dtype=np.float32)
+    old, new = tmp_path / name, tmp_path / f"new-{name}"
+    write_vectors(old, [(words, rows)])
+    write_vectors(new, [(words, rows * 2)])
+    source = open_vectors(old)
     read_all(source)
     if how == "replaced":
         new.replace(old)
@@ -410,11 +325,10 @@ def test_a_file_that_changes_between_passes_is_refused(name, how, tmp_path):
         read_all(source)
 
 
-@pytest.mark.parametrize("name", ["x.npy", "x.safetensors"])
-def test_an_array_shortened_during_a_pass_is_an_error_and_no_crash(name, tmp_path):
+def test_an_array_shortened_during_a_pass_is_an_error_and_no_crash(tmp_path):
     # In another process: reading a mapped page that is gone kills it with SIGBUS.
     words = [f"w{i}" for i in range(30_000)]
-    write_vectors(tmp_path / name, [(words, np.ones((30_000, 100)))])
+    write_vectors(tmp_path / "x.npy", [(words, np.ones((30_000, 100)))])
     code = """
 import os, sys
 from conceptor.vectors import open_vectors
@@ -423,9 +337,7 @@ next(chunks)
 os.truncate(sys.argv[1], 5_000_000)
 list(chunks)
 """
-    process = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / name], capture_output=True, text=True, check=False
-    )
+    process = execute([sys.executable, "-c", code, tmp_path / "x.npy"])
     assert process.returncode == 1
     assert "changed while it was being read" in process.stderr
 
@@ -439,19 +351,6 @@ def test_a_second_pass_gives_the_same_rows_and_findings(tmp_path):
             words, vectors = read_all(source)
             assert (words, vectors.tolist()) == (["a", "b"], [[1, 2], [3, 4]])
             assert len(source.findings.lines()) == findings
-
-
-@posix_only("makes symbolic links")
-def test_loops_of_links_are_refused(tmp_path):
-    (tmp_path / "x.txt").symlink_to(tmp_path / "y.txt")
-    (tmp_path / "y.txt").symlink_to(tmp_path / "x.txt")
-    with pytest.raises(InvalidInputError, match="a loop of symbolic links"):
-        open_vectors(tmp_path / "x.txt")
-    with pytest.raises(InvalidInputError, match="a loop of symbolic links"):
-        write_vectors(tmp_path / "x.txt", [(["a"], np.ones((1, 2)))], force=True)
-
-
-# Evidence: text is taken for vectors only if its lines look like them
 
 
 @pytest.mark.parametrize(
@@ -480,8 +379,77 @@ def test_counts_that_begin_like_a_header_are_refused(text, tmp_path):
         read_all(open_vectors(tmp_path / "x.txt"))
 
 
-def test_a_few_damaged_lines_are_reported_one_by_one(tmp_path):
-    lines = [f"w{i} 1 1 1" for i in range(20)]
-    (tmp_path / "y.txt").write_text("\n".join([*lines, "a 1 1"]))
-    with pytest.raises(InvalidInputError, match="line 21: expected a word and 3 numbers"):
-        read_all(open_vectors(tmp_path / "y.txt"))
+@pytest.mark.parametrize("name", ["embeddings", "embedding.weight"])
+@pytest.mark.parametrize("vocabulary", [{"the": 1, "##s": 2}, [["-", 0], ["the", 0], ["##s", 0]]])
+def test_tokenizers_of_static_models(name, vocabulary, tmp_path):
+    save_file({name: np.eye(3)}, tmp_path / "model.safetensors")
+    content = {"added_tokens": [{"id": 0, "content": "[PAD]"}], "model": {"vocab": vocabulary}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    words, rows = read_all(open_vectors(tmp_path))
+    assert (words, rows.tolist()) == (["[PAD]", "the", "##s"], np.eye(3).tolist())
+    content["added_tokens"][0]["content"] = "half a character \ude00"
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(InvalidInputError, match="not UTF-8"):
+        read_all(open_vectors(tmp_path))
+
+
+def test_words_files_of_others_and_other_line_ends_are_read(tmp_path):
+    path = tmp_path / "x.npy"
+    old, new, ones = ["a", "b", "c"], ["x", "y", "z"], np.ones((3, 2), dtype=np.float32)
+    words = path.with_suffix(".words.txt")
+    write_vectors(path, [(old, ones)])
+    assert np.load(path).tolist() == ones.tolist()
+    assert np.load(path, mmap_mode="r").shape == (3, 2)
+    assert words.read_text() == "a\nb\nc\n", "plain lines, as anyone writes them"
+    for same in (b"a\r\nb\r\nc\r\n", b"a\nb\nc", b"\xef\xbb\xbfa\nb\nc\n"):
+        words.write_bytes(same)
+        assert read_all(open_vectors(path))[0] == old
+    words.write_text("x\ny\nz\n")
+    with pytest.raises(InvalidInputError, match=r"write both again .*numpy\.save"):
+        read_all(open_vectors(path))
+    np.save(path, ones)
+    assert read_all(open_vectors(path))[0] == new
+
+
+@pytest.mark.parametrize("compression", ["gz", "bz2", "xz", "zst"])
+def test_a_truncated_file_is_an_error_not_a_shorter_file(compression, tmp_path):
+    path = tmp_path / f"x.txt.{compression}"
+    words = [f"w{i}" for i in range(5000)]
+    write_vectors(path, [(words, np.random.default_rng(0).random((5000, 9), dtype=np.float32))])
+    whole = path.read_bytes()
+    for size, on_error in ((20, "raise"), (len(whole) // 2, "skip"), (len(whole) - 1, "raise")):
+        path.write_bytes(whole[:size])
+        with pytest.raises(InvalidInputError, match=r"damaged compressed.*fetch the file again"):
+            read_all(open_vectors(path, on_error=on_error))
+
+
+@pytest.mark.parametrize("module", [bz2, lzma])
+def test_a_damaged_second_stream_is_an_error_not_the_end(module, tmp_path):
+    lines = [b"".join(b"w%d %d 1\n" % (i, i) for i in range(n, n + 500)) for n in (0, 500)]
+    first, second = map(module.compress, lines)
+    path = tmp_path / "x"
+    path.write_bytes(first + bytes(4) + second + bytes(8))  # zeros may pad streams
+    assert len(read_all(open_vectors(path))[0]) == 1000
+    for at in (*range(20), *range(20, len(second), 97)):
+        damaged = bytearray(second)
+        damaged[at] ^= 0xFF
+        path.write_bytes(first + damaged)
+        try:
+            assert len(read_all(open_vectors(path))[0]) == 1000
+        except InvalidInputError as error:
+            assert "damaged compressed data" in str(error) or at > 0  # noqa: PT017
+    for size in (1, 3, 10, len(second) // 2, len(second) - 1):
+        path.write_bytes(first + second[:size])
+        with pytest.raises(InvalidInputError, match="damaged compressed data"):
+            read_all(open_vectors(path))
+
+
+def test_zip_archives_hold_one_file(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("folder/", b"")
+        archive.writestr("folder/a.txt", b"a 1 2\n")
+    assert read_all(open_vectors(tmp_path / "x.zip"))[0] == ["a"]
+    with zipfile.ZipFile(tmp_path / "x.zip", "a") as archive:
+        archive.writestr("b.txt", b"a 1 2\n")
+    with pytest.raises(InvalidInputError, match="zip archive of 2 files"):
+        open_vectors(tmp_path / "x.zip")

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors.formats import FORMATS
-from conceptor.vectors.vectors import chunk_rows, even_chunks
 from tests.vectors.whole import cut, read_all
 
 NAMES = {
@@ -22,7 +21,6 @@ NAMES = {
     "npy": "x.npy",
     "parquet": "x.parquet",
     "feather": "x.feather",
-    "safetensors": "x.safetensors",
 }
 HOSTILE = [
     "the", "a\u00a0b", "\u2028", "\u0085", "x\u3000y", "café", "cafe\u0301", "😀",
@@ -30,7 +28,7 @@ HOSTILE = [
     "\x1c", "\x1f", "#", "\ufeff", "\ufeffthe", "\\n", "<s>", "ﬀ", "ß", "ẞ", "İ", "\u200b",
     "\U0010ffff", "e" * 1000,
 ]  # fmt: skip
-COMPRESSIONS = ["", ".gz", ".bz2", ".xz", ".zst", ".zip"]
+COMPRESSIONS = ["", ".gz", ".bz2", ".xz", ".zst"]
 
 
 def saved(path, words, vectors, **options):
@@ -74,18 +72,16 @@ def test_every_compression(file_format, compression, tmp_path):
     assert_holds(source, HOSTILE, vectors)
 
 
-words_and_vectors = st.integers(1, 4).flatmap(
-    lambda dimension: st.tuples(
-        st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=12, unique=True),
-        st.just(dimension),
-        st.randoms(use_true_random=False),
-    )
+words_and_vectors = st.tuples(
+    st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=12, unique=True),
+    st.integers(1, 4),
+    st.randoms(use_true_random=False),
 )
 
 
 @pytest.mark.parametrize("file_format", list(NAMES))
 @given(data=words_and_vectors)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_words_survive_or_are_refused(file_format, data, tmp_path_factory):
     """Either the same comes back, or an error names a word and nothing was written."""
     words, dimension, random = data
@@ -94,27 +90,15 @@ def test_any_words_survive_or_are_refused(file_format, data, tmp_path_factory):
     vectors = np.array(bits, dtype=np.uint32).view(np.float32).reshape(len(words), dimension)
     vectors = np.where(np.isfinite(vectors), vectors, np.float32(0.5))
     folder = tmp_path_factory.mktemp("words")
-    refusal = ""
     try:
         source = saved(folder / NAMES[file_format], words, vectors)
     except InvalidInputError as error:
         refusal = str(error)
-    if not refusal:
+        assert list(folder.iterdir()) == []
+        assert file_format not in ("parquet", "feather")
+        assert any(repr(word) in refusal and set(word) & set(" \t\r\n") for word in words)
+    else:
         assert_holds(source, words, vectors)
-        return
-    assert list(folder.iterdir()) == []
-    assert file_format not in ("parquet", "feather")
-    assert any(repr(word) in refusal for word in words)
-    assert any(set(word) & set(" \t\r\n") for word in words)
-
-
-@pytest.mark.parametrize(
-    "file_format", ["word2vec-text", "glove-text", "npy", "parquet", "feather"]
-)
-def test_words_with_spaces_where_they_can_be_carried(file_format, tmp_path):
-    words = [". . .", "at name@domain.com", "tab\tinside", "", "plain"]
-    vectors = np.arange(10, dtype=np.float32).reshape(5, 2)
-    assert_holds(saved(tmp_path / NAMES[file_format], words, vectors), words, vectors)
 
 
 def test_spaces_can_be_replaced_and_then_duplicates_show(tmp_path):
@@ -124,7 +108,7 @@ def test_spaces_can_be_replaced_and_then_duplicates_show(tmp_path):
     assert source.findings.duplicates == 1
 
 
-@pytest.mark.parametrize("file_format", ["npy", "safetensors", "parquet", "feather"])
+@pytest.mark.parametrize("file_format", ["npy", "parquet", "feather"])
 def test_half_precision(file_format, tmp_path):
     vectors = np.random.default_rng(2).standard_normal((9, 4)).astype(np.float16)
     source = saved(tmp_path / NAMES[file_format], list("abcdefghi"), vectors, dtype="float16")
@@ -136,7 +120,7 @@ def test_half_precision(file_format, tmp_path):
 
 def test_count_is_filled_in_afterwards(tmp_path):
     chunks = [(["a", "b"], np.ones((2, 3))), (["c"], np.ones((1, 3)))]
-    for name in ("x.bin", "x.vec", "x.npy", "x.safetensors"):
+    for name in ("x.bin", "x.vec", "x.npy"):
         assert write_vectors(tmp_path / name, iter(chunks), force=True) == 3
         assert read_all(open_vectors(tmp_path / name))[0] == ["a", "b", "c"]
     with pytest.raises(InvalidInputError, match="count"):
@@ -150,7 +134,7 @@ def test_count_is_filled_in_afterwards(tmp_path):
     ("chunks", "said"),
     [
         ([], "no vectors to write"),
-        ([(["a"], [[1.0, 2.0]]), (["b"], [[1.0]])], "expected vectors of 2 numbers, found 1"),
+        ([(["a"], [[1.0, 2.0]]), (["b"], [[1.0]])], "expected vectors of 2 numbers"),
         ([(["a", "b"], [[1.0]])], "2 words"),
         ([(["a"], [1.0])], "1 words do not match an array of shape"),
         ([(["a"], [[float("nan"), 1.0]])], "NaN"),
@@ -158,19 +142,16 @@ def test_count_is_filled_in_afterwards(tmp_path):
         ([(["\ud800"], [[1.0]])], "not valid Unicode"),
     ],
 )
-@pytest.mark.parametrize("name", ["x.txt", "x.bin", "x.npy", "x.parquet"])
+@pytest.mark.parametrize("name", ["x.txt", "x.parquet"])
 def test_what_cannot_be_written_leaves_nothing(chunks, said, name, tmp_path):
     with pytest.raises(InvalidInputError, match=said):
         write_vectors(tmp_path / name, chunks)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("size", [1, 700, 1024, 5000])
-def test_even_chunks_do_not_depend_on_how_rows_come(size, tmp_path):
-    words = [f"w{i}" for i in range(5000)]
-    vectors = np.arange(10_000_000, dtype=np.float32).reshape(5000, 2000)
-    parts = [(words[i : i + size], vectors[i : i + size]) for i in range(0, 5000, size)]
-    labels, rows = zip(*even_chunks(parts), strict=True)
-    assert [word for part in labels for word in part] == words
-    assert (np.concatenate(rows) == vectors).all()
-    assert {len(part) for part in labels[:-1]} == {chunk_rows(2000)}
+def test_a_word_without_an_end_is_refused_in_linear_time(tmp_path):
+    """A search that starts again at every byte would take hours."""
+    row = b"w " + bytes(1200)
+    (tmp_path / "x.bin").write_bytes(b"10 300\n" + row + b"\x01" * (8 << 20))
+    with pytest.raises(InvalidInputError, match="byte 1209: found a word longer than 65536 bytes"):
+        read_all(open_vectors(tmp_path / "x.bin"))

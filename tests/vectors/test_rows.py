@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
+from conceptor.base.arrays import cosines
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
-from conceptor.vectors.files import in_memory
+from conceptor.vectors.files import as_vectors, in_memory
+from conceptor.vectors.table import MISSING, WordVectors
 from conceptor.vectors.vectors import RowKind, decide_kind, is_word
 from tests.vectors.whole import read_all
 
@@ -39,7 +42,7 @@ def test_neither_order_nor_repetition_of_the_whole_decides(labels, random):
         assert decide_kind(labels * 3)[0] is RowKind.TEXTS
 
 
-@given(st.lists(st.text(), max_size=40))
+@given(st.lists(st.text(), min_size=1, max_size=40))
 def test_what_the_user_says_decides(labels):
     for kind in (RowKind.WORDS, RowKind.TEXTS):
         vectors = in_memory(labels, np.zeros((len(labels), 2))).with_kind(str(kind))
@@ -57,7 +60,7 @@ def test_what_labels_decide():
     assert evidence == "60 of the first 100 labels are distinct single words"
 
 
-@pytest.mark.parametrize("name", ["x.txt", "x.vec", "x.npy", "x.safetensors", "x.parquet"])
+@pytest.mark.parametrize("name", ["x.txt", "x.vec", "x.npy", "x.parquet"])
 @pytest.mark.parametrize("kind", list(RowKind)[::2])
 def test_files(kind, name, tmp_path):
     labels = [f"word{i}" if kind is RowKind.WORDS else f"a text, {i}" for i in range(50)]
@@ -90,3 +93,48 @@ def test_rows_that_cannot_be_what_the_user_says(tmp_path):
         open_vectors(tmp_path / "x.npy", rows="words")
     with pytest.raises(InvalidInputError, match="rows is 'both'; it must be"):
         open_vectors(tmp_path / "x.npy", rows="both")
+
+
+def test_keys_keep_their_case_and_the_first_of_two_equal_words_wins():
+    vectors = WordVectors(["Apple", "apple", "pear", "apple"], np.eye(4))
+    assert vectors.rows(["apple", "Apple", "APPLE", "pear"]).tolist() == [1, 0, MISSING, 2]
+    assert vectors.rows(["APPLE", "Pear", "Apple"], lowercase=True).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_vectors_that_are_not_finite_are_refused(bad):
+    matrix = np.ones((3, 2))
+    matrix[1, 1] = bad
+    matrix[2, 0] = -bad
+    with pytest.raises(InvalidInputError, match="NaN or infinity"):
+        WordVectors(["a", "b", "c"], matrix)
+    # Finite numbers whose sum is not are fine.
+    WordVectors(["a", "b"], np.full((2, 2), 1e308))
+
+
+@pytest.mark.parametrize("bad", [None, 3, "vectors.bin", {}, ["a", "b", "c"]])
+def test_what_is_not_vectors_is_refused_in_one_line(bad):
+    with pytest.raises(InvalidInputError) as error:
+        as_vectors(bad)
+    assert "\n" not in str(error.value)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(InvalidInputError, match="2 words but 3 vectors"):
+        WordVectors(["a", "b"], np.eye(3))
+    with pytest.raises(InvalidInputError, match="matrix"):
+        WordVectors(["a", "b"], np.ones(2))
+
+
+finite = st.floats(-1e300, 1e300, allow_subnormal=True)
+
+
+@given(
+    hnp.arrays(np.float64, (3, 4), elements=finite), hnp.arrays(np.float64, (3, 4), elements=finite)
+)
+def test_cosines_of_any_finite_rows_stay_within_one(left, right):
+    scores = cosines(left, right)
+    assert np.isfinite(scores).all()
+    assert (np.abs(scores) <= 1 + 1e-12).all()
+    zero = ~left.any(axis=1) | ~right.any(axis=1)
+    assert (scores[zero] == 0).all()

@@ -1,20 +1,33 @@
+"""Benchmarks of texts: their files, and scores against plain loops and scikit-learn."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import pearsonr
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, ndcg_score
+from sklearn.preprocessing import StandardScaler
 
-from conceptor.base.tokens import tokenize
 from conceptor.data import registry as datasets
-from conceptor.evaluation.sts import (
+from conceptor.evaluation.text_tasks import (
     BENCHMARK_FILES,
-    FILES,
+    CLASSIFICATION_FILES,
+    RETRIEVAL_FILES,
+    STS_FILES,
     SentencePair,
     SentenceSimilarity,
+    average_precision,
+    ndcg,
     read_benchmark,
+    read_classification,
+    read_retrieval,
     read_tasks,
 )
 from conceptor.vectors.table import WordVectors
+from conceptor.vectors.tokenizer import tokenize
 
 PAIR_COUNTS = {
     "2012/MSRpar": 1500, "2012/MSRvid": 1500, "2012/OnWN": 750, "2012/SMTeuroparl": 1193,
@@ -28,7 +41,7 @@ PAIR_COUNTS = {
 
 @pytest.fixture(scope="module")
 def paths(data):
-    names = {*FILES, *BENCHMARK_FILES.values()}
+    names = {*STS_FILES, *BENCHMARK_FILES.values()}
     return {name: datasets.fetch(name, data, offline=True) for name in names}
 
 
@@ -129,3 +142,84 @@ def test_tokens_agree_with_nltk(tasks):
                     total += 1
     assert total > 10_000
     assert same / total > 0.98
+
+
+@given(st.lists(st.booleans(), min_size=11, max_size=40).filter(any))
+def test_measures_are_those_of_scikit_learn(relevant):
+    hits = np.array(relevant)
+    ranking = -np.arange(len(hits), dtype=float)
+    assert ndcg(hits) == pytest.approx(ndcg_score([hits.astype(int)], [ranking], k=10))
+    assert average_precision(hits) == pytest.approx(average_precision_score(hits, ranking))
+
+
+def collection(folder, judgements):
+    documents, queries, judged = (folder / name for name in ("all", "qry", "rel"))
+    documents.write_text(
+        ".I 1\n.T\ncats\n.W\na cat\nsat down\n.I 2\n.T\ndogs\n.W\nsome dog barks\n.I 3\n.W\nfish\n"
+    )
+    queries.write_text(".I 001\n.W\ndog ?\n.I 7\n.W\ncat\n.I 9\n.W\nfish\n")
+    judged.write_text(judgements)
+    return dict(zip(RETRIEVAL_FILES["Cranfield"], (documents, queries, judged), strict=True))
+
+
+def test_documents_are_ranked_by_cosine_and_queries_numbered_in_order(tmp_path):
+    # Only the second query finds its document first; the third has none that is relevant.
+    gain, precision = read_retrieval("Cranfield", collection(tmp_path, "1 1 2\n2 1 3\n3 3 -1\n"))
+    assert list(gain.collection.queries) == ["dog ?", "cat"]
+    assert gain.collection.documents[0] == "a cat sat down"
+    vectors = WordVectors(["dog", "cat", "fish"], np.array([[1.0, 0.2], [0.1, 1], [-1, 0]]))
+    assert gain.score(vectors).score == pytest.approx(100 * (1 / np.log2(3) + 1) / 2)
+    assert precision.score(vectors).score == pytest.approx(100 * (1 / 2 + 1) / 2)
+    assert not precision.score(vectors).in_mean
+
+
+def write(folder, dataset, *parts):
+    paths = {}
+    for name, lines in zip(CLASSIFICATION_FILES[dataset], parts, strict=True):
+        paths[name] = folder / name.replace("/", "-")
+        paths[name].write_bytes("\n".join(lines).encode("latin-1"))
+    return paths
+
+
+def texts(rng, count):
+    """Texts of three words, of which the first tells the class more often than not."""
+    lines = []
+    for _ in range(count):
+        label = int(rng.integers(2))
+        told = label if rng.random() < 0.8 else 1 - label
+        lines.append(f"{label} {'good' if told else 'bad'} w{rng.integers(5)} café")
+    return lines
+
+
+@pytest.fixture
+def vectors(rng):
+    words = ["good", "bad", "café", *(f"w{i}" for i in range(5))]
+    return WordVectors(words, rng.normal(size=(len(words), 6)))
+
+
+def test_ten_folds_test_every_text_once(tmp_path, rng, vectors):
+    task = read_classification("CR", write(tmp_path, "CR", texts(rng, 300)))
+    outcome = task.score(vectors)
+    assert (outcome.used, outcome.total) == (300, 300)
+    both = zip(task.sentences, task.labels, strict=True)
+    told = [("good" in text) == bool(label) for text, label in both]
+    assert outcome.score == pytest.approx(100 * np.mean(told), abs=3)
+
+
+def test_a_test_file_is_scored_as_scikit_learn_does(tmp_path, rng, vectors):
+    paths = write(tmp_path, "SST-2", texts(rng, 200), texts(rng, 60), texts(rng, 90))
+    task = read_classification("SST-2", paths)
+    made, _ = task.texts.averages(vectors)
+    train, choose, test = (task.part == part for part in range(3))
+    scaled = StandardScaler().fit(made[train]).transform(made)
+
+    def fit(rows, strength):
+        return LogisticRegression(C=strength, tol=1e-6).fit(scaled[rows], task.labels[rows])
+
+    best = max(
+        (0.01, 0.1, 1.0), key=lambda c: fit(train, c).score(scaled[choose], task.labels[choose])
+    )
+    expected = fit(train | choose, best).score(scaled[test], task.labels[test])
+    outcome = task.score(vectors)
+    assert outcome.score == pytest.approx(100 * expected)
+    assert outcome.total == 90
