@@ -18,7 +18,6 @@ import argparse
 import time
 import warnings
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,20 +25,18 @@ import numpy as np
 from bits import collections, encode
 from common import markdown_table, mean_gain, minilm, show_interval
 from static_models import kept_folder, read_tasks, sample
-from vector_sets import load_wordllama
 
 from conceptor import StaticModel, attach, distill
 from conceptor.base.arrays import unit_rows32
-from conceptor.evaluation.attached import Loss, make_questions
-from conceptor.evaluation.judged import fuse, nearest_rows
-from conceptor.evaluation.retrieval import DEPTH, ndcg
+from conceptor.evaluation.attached import Loss, fuse, make_questions, nearest_rows
 from conceptor.evaluation.statistics import Mean, paired_differences, value
+from conceptor.evaluation.text_tasks import DEPTH, ndcg
 from conceptor.integrations.stores import open_store
 from conceptor.static_models.attaching import (
     SIZES,
     SIZES_FROM_ZERO,
     Attachment,
-    start_from_static,
+    start_from_model,
     start_from_zero,
     survey,
     text_hash,
@@ -74,22 +71,20 @@ class Encoded(NamedTuple):
     query_vectors: Rows
 
 
-def base(corpus: Path, keep: Path, kind: str) -> StaticModel:
-    """Return the model that `distill` makes: with general sentences, or drawn ones."""
+def general_model(corpus: Path, keep: Path) -> StaticModel:
+    """Return the model that `distill` makes with general sentences."""
 
     def make(folder: Path) -> None:
-        sentences: str | list[str] = f"drawn:{SENTENCES}"
-        if kind == "general":
-            sentences = sample(corpus, keep, SENTENCES, read_tasks(["sts"]))
+        sentences = sample(corpus, keep, SENTENCES, read_tasks(["sts"]))
         distill(minilm(), sentences=sentences, keep=keep / "vectors").save(folder)
 
-    return StaticModel.load(kept_folder(keep / f"base-{kind}", make))
+    return StaticModel.load(kept_folder(keep / "base-general", make))
 
 
 def fit(start: Start, texts: list[str], vectors: Rows) -> StaticModel:
     attachment = Attachment(TokenReader(start.tokenizer), start.rows, vectors.shape[1], start.sizes)
     attachment.add(texts, vectors)
-    return StaticModel(attachment.fit(start.table, mapped=start.mapped), start.tokenizer)
+    return StaticModel(attachment.fit(start.table), start.tokenizer)
 
 
 def words_of(texts: list[str]) -> list[str]:
@@ -121,39 +116,51 @@ def fuse_all(one: Order, other: Order) -> Order:
     return np.array([fuse(*pair) for pair in zip(one, other, strict=True)])
 
 
+class StoredVectors(Transformer):
+    """The model for words, and the stored vectors of the documents."""
+
+    @classmethod
+    def of(cls, each: Encoded, keep: Path) -> StoredVectors:
+        """Load the model for a collection."""
+        encoder = cls.load(minilm(), keep / "vectors")
+        texts = (text.strip() for text in each.texts)
+        encoder.stored = dict(zip(texts, each.documents, strict=True))
+        return encoder
+
+    def __call__(self, texts: Sequence[str], *_: object) -> Rows:
+        """Return the vectors of some documents."""
+        return np.array([self.stored[text] for text in texts])
+
+
 def rankings(name: str, each: Encoded, corpus: Path, keep: Path) -> Iterator[tuple[str, Order]]:
     """Yield the top documents of each way to search."""
     exact = best(each.query_vectors, each.documents)
     words = search_words(each.texts, each.queries)
     yield TRANSFORMER, exact
     yield BM25, words
-    general = base(corpus, keep, "general")
+    general = general_model(corpus, keep)
     own = StaticModel.load(
         kept_folder(
             keep / f"distilled-{name}",
-            lambda folder: distill(
-                minilm(),
-                sentences=each.texts,
-                sentence_vectors=each.documents,
-                keep=keep / "vectors",
-            ).save(folder),
+            lambda folder: distill(StoredVectors.of(each, keep), sentences=each.texts).save(folder),
         )
     )
     for label, model in {"general text": general, "fitted on the documents": own}.items():
         queries, documents = model.encode(each.queries), model.encode(each.texts)
         yield f"static × static, {label}", best(queries, documents)
     store = words_of(each.texts)
-    bases = {"general": general, "drawn": base(corpus, keep, "drawn")}
+    sentences = {
+        "general": sample(corpus, keep, SENTENCES, read_tasks(["sts"])),
+        "drawn": f"drawn:{SENTENCES}",
+    }
+    encoder = Transformer.load(minilm(), keep / "vectors")
     starts = {
-        f"attach, from the model's words and {kind} text": replace(
-            start_from_static(model, store), mapped=False
+        f"attach, from the model's words and {kind} text": start_from_model(
+            encoder, store, sentences=text
         )
-        for kind, model in bases.items()
+        for kind, text in sentences.items()
     }
     starts["attach, from zero"] = start_from_zero(store)
-    if find_spec("wordllama") is not None:
-        start = start_from_static(load_wordllama(), store)
-        starts["attach, from wordllama's table, mapped"] = start
     for label, start in starts.items():
         order = best(fit(start, each.texts, each.documents).encode(each.queries), each.documents)
         yield label, order
@@ -189,7 +196,7 @@ def table(results: Mapping[str, Mapping[str, tuple[Mean, float]]]) -> str:
         )
         cells.append(f"{mean:.1f} ({show_interval(mean_gain(exact, mine, exact))})")
         rows.append([way, *cells, f"{100 * mean / first:.1f}%"])
-    heads = [f"{name} ({each[BM25][0].size})" for name, each in results.items()]
+    heads = [f"{name} ({len(each[BM25][0])})" for name, each in results.items()]
     return markdown_table(["", *heads, "mean", "kept"], rows)
 
 
@@ -216,7 +223,7 @@ def measure_loss(
     return Loss(against, count, len(questions), *numbers)
 
 
-def calibrate(name: str, each: Encoded, drawn: StaticModel, keep: Path) -> Iterator[list[str]]:
+def calibrate(name: str, each: Encoded, keep: Path) -> Iterator[list[str]]:
     """Yield the share of nDCG@10 that encoders of all qualities keep, and the measurement."""
     hashes = [text_hash(text) for text in each.texts]
     is_held_out = np.array([digest[0] % HELD_OUT == 0 for digest in hashes])
@@ -224,13 +231,13 @@ def calibrate(name: str, each: Encoded, drawn: StaticModel, keep: Path) -> Itera
     asked = [(row, question) for row in rows for question in make_questions(each.texts[row])]
     chosen = set(list(dict.fromkeys(row for row, _ in asked))[:MOST_DOCUMENTS])
     questions = [(row, question) for row, question in asked if row in chosen]
-    model = Transformer.load(minilm())
-    exact = unit_rows32(model([text for _, text in questions], keep=keep / "vectors"))
+    model = Transformer.load(minilm(), keep / "vectors")
+    exact = unit_rows32(model([text for _, text in questions]))
     most = value(score(best(each.query_vectors, each.documents), each.relevant)[0])
     words = words_of(each.texts)
     starts = {
         "zero": start_from_zero(words),
-        "model": replace(start_from_static(drawn, words), mapped=False),
+        "model": start_from_model(model, words),
     }
     free = np.flatnonzero(~is_held_out)
     for label, start in starts.items():
@@ -302,8 +309,7 @@ def main() -> None:
         for line in speed(every["Cranfield"]):
             print(line, flush=True)
     elif options.calibrate:
-        drawn = base(corpus, keep, "drawn")
-        rows = [row for name, each in every.items() for row in calibrate(name, each, drawn, keep)]
+        rows = [row for name, each in every.items() for row in calibrate(name, each, keep)]
         columns = ["", "start", "documents", "nDCG@10", "kept", "model's hit in ten"]
         print(markdown_table([*columns, "own document", "verdicts"], rows))
     else:

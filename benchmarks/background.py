@@ -73,7 +73,7 @@ def encoders(files: Sequence[str], keep: Path) -> dict[str, Callable[[list[str]]
     def transformer(texts: list[str]) -> Rows:
         from conceptor.static_models.transformer import Transformer
 
-        return Transformer.load(minilm())(texts, keep=keep / "vectors")
+        return Transformer.load(minilm(), keep / "vectors")(texts)
 
     named = (each.partition("=") for each in files)
     return {

@@ -24,8 +24,8 @@ from conceptor.algebra.itq import fit_itq
 from conceptor.algebra.moments import Moments
 from conceptor.base.files import replace_atomically
 from conceptor.data import registry
-from conceptor.evaluation.retrieval import FILES, Collection, ndcg, read_retrieval
 from conceptor.evaluation.statistics import Mean, value
+from conceptor.evaluation.text_tasks import RETRIEVAL_FILES, Collection, ndcg, read_retrieval
 from conceptor.methods import Method
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ CACM = tuple(f"retrieval/cacm/{name}" for name in ("cacm.all", "query.text", "qr
 def collections() -> dict[str, Collection]:
     every = {
         name: read_retrieval(name, {each: registry.fetch(each) for each in files})[0].collection
-        for name, files in FILES.items()
+        for name, files in RETRIEVAL_FILES.items()
     }
     # Not one of the package's own benchmarks, so it is not in the registry; it is laid out as CISI.
     paths = [Path(os.environ["CONCEPTOR_DATA"], name) for name in CACM]
-    cacm = read_retrieval("CISI", dict(zip(FILES["CISI"], paths, strict=True)))[0]
+    cacm = read_retrieval("CISI", dict(zip(RETRIEVAL_FILES["CISI"], paths, strict=True)))[0]
     return every | {"CACM": cacm.collection}
 
 

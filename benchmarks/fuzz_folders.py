@@ -54,28 +54,6 @@ def read_static(folder: Path) -> None:
     assert left == sorted([folder.name, "out"]), left
 
 
-def write_spacy(folder: Path, words: list[str], vectors: np.ndarray) -> None:
-    import spacy
-
-    nlp = spacy.blank("fr")
-    nlp.add_pipe("sentencizer")
-    for word, row in zip(words, vectors, strict=True):
-        nlp.vocab.set_vector(word, row)
-    nlp.to_disk(folder)
-
-
-def read_spacy(folder: Path) -> None:
-    """Improve the pipeline; its warnings about the data are ignored."""
-    from conceptor.fit import FitOptions
-    from conceptor.integrations.spacy import postprocess_folder
-
-    out = folder.with_name("out")
-    shutil.rmtree(out, ignore_errors=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        postprocess_folder(folder, out, "cn", FitOptions("uniform"))
-
-
 def write_transformer(folder: Path, words: list[str], vectors: np.ndarray) -> None:
     """Write a BERT with random weights, in the format of transformers."""
     import torch

@@ -3,12 +3,12 @@
     python benchmarks/fuzz_vectors.py --inputs 1000000 --seed 1 --processes 2
 
 It starts from small valid files of every format and compression, tables in several layouts,
-fastText models, saved maps, sentence encoders, and the folders of static
+fastText models, saved maps, and the folders of static
 models, spaCy pipelines and transformers (where those libraries are installed), and flips, cuts,
 repeats, swaps and inserts bytes. Any outcome other than success or the project's own error class is
 printed with its seed, and the exit code is 1. So is an input that takes more than 20 seconds or a
 gigabyte. A worker process that dies (a crash in native code, or a loop that no signal ends) counts
-too: its task raises here. `--only static/,spacy/` restricts the kinds. `--log FILE` keeps the
+too: its task raises here. `--only static/` restricts the kinds. `--log FILE` keeps the
 progress: the same call continues where it stopped.
 """
 
@@ -31,6 +31,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from zipfile import ZipFile
 
 import fuzz_folders
 import numpy as np
@@ -39,7 +40,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 from safetensors.numpy import save
 
-from conceptor import AffineMap, SentenceEncoder
+from conceptor import AffineMap
 from conceptor.base.errors import ConceptorError
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors.vectors import RowKind
@@ -50,16 +51,16 @@ SHARED_MEMORY = Path("/dev/shm")  # where writing files is fastest
 
 WORDS = ["the", "a\u00a0b", "café", "x y", "1", "😀", "w7", "w8"]
 NAMES = [
-    "x.txt", "x.vec", "x.bin", "x.npy", "x.safetensors", "x.parquet", "x.feather", "x.txt.gz",
-    "x.vec.bz2", "x.bin.xz", "x.txt.zst", "x.txt.zip", "fortran.npy", "model.safetensors",
+    "x.txt", "x.vec", "x.bin", "x.npy", "x.parquet", "x.feather", "x.txt.gz",
+    "x.vec.bz2", "x.bin.xz", "x.txt.zst", "zipped.zip", "fortran.npy",
     "cr.txt", "streams.txt.bz2", "streams.txt.xz", "streams.txt.gz", "columns.parquet",
     "snappy.parquet", "zstd.feather", "lz4.feather", "views.feather", "map.safetensors",
-    "encoder.safetensors", "int8.npy", "binary.npy", "int8.safetensors", "binary.safetensors",
-    "int8.parquet", "binary.parquet", "int8.feather", "binary.feather", "fasttext.bin",
+    "int8.npy", "binary.npy",
+    "fasttext.bin",
     "texts.parquet",
 ]  # fmt: skip
 # Folders, by the package needed to read them.
-FOLDERS = {"static/": "tokenizers", "spacy/": "spacy", "transformer/": "transformers"}
+FOLDERS = {"static/": "tokenizers", "transformer/": "transformers"}
 NAMES += [name for name, needed in FOLDERS.items() if find_spec(needed) is not None]
 TOKENS = [
     b" ", b"\n", b"\r\n", b"\t", b"nan", b"inf", b"1e999", b"-", b"1e-45", b"\xff", b"\x00" * 8,
@@ -92,6 +93,9 @@ def _write(path: Path, words: list[str], vectors: np.ndarray) -> None:
         for part in (text[:half], text[half:]):
             whole.write(module.compress(part.encode()))
         path.write_bytes(whole.getvalue())
+    elif kind == "zipped":
+        with ZipFile(path, "w") as archive:
+            archive.writestr("x.txt", text)
     elif kind == "columns":
         columns = {f"d{i}": vectors[:, i] for i in range(vectors.shape[1])}
         parquet.write_table(pa.table({"word": pa.array(words).dictionary_encode()} | columns), path)
@@ -112,8 +116,6 @@ def _write(path: Path, words: list[str], vectors: np.ndarray) -> None:
         parquet.write_table(pa.table({"id": range(len(words)), "text": texts, "v": lists}), path)
     elif kind == "map":
         AffineMap(np.eye(4) + 0.1, np.arange(4.0), provenance={"method": "cn"}).save(path)
-    elif kind == "encoder":
-        SentenceEncoder((words, vectors)).fit([words[:3], words[3:]]).save(path)
     else:
         dtype = kind if kind in ("int8", "binary") else "float32"
         write_vectors(path, [(words, vectors)], count=len(words), dtype=dtype)
@@ -179,8 +181,6 @@ def try_object(name: str, path: Path) -> bool:
         getattr(fuzz_folders, f"read_{name[:-1]}")(path)
     elif name == "map.safetensors":
         AffineMap.load(path)
-    elif name == "encoder.safetensors":
-        SentenceEncoder.load(path).encode(["the café", "w7 w7 unheard"])
     else:
         return False
     return True

@@ -8,11 +8,10 @@
 of the paired bootstrap, and the traits of the vectors that need no benchmark. Static models in
 folders of DIRECTORY are measured too, by the vectors of texts. Each set is kept once it is measured
 (--keep, record.kept by default), so a stopped run can be continued. New measurements replace or
-join the sets of src/conceptor/report/record.json. `record` reads that file and writes the
+join the sets of benchmarks/inspect_record.json. `record` reads that file and writes the
 predictions of `conceptor.inspection.predict` for each set.
 
-French and Russian are measured only on word pairs: Russian pairs if $CONCEPTOR_DATA has them,
-French pairs translated from English with the dictionary of xling-eval, if it has both words.
+French and Russian were measured by an earlier version, on word pairs only.
 """
 
 from __future__ import annotations
@@ -20,6 +19,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import shutil
+from collections import Counter
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,19 +32,17 @@ from evidence import FAMILIES, Measured, interval
 from threadpoolctl import threadpool_limits
 
 from conceptor import SentenceEncoder, StaticModel
-from conceptor.algebra.aperture import isotropy
 from conceptor.algebra.moments import Moments
-from conceptor.algebra.spectrum import Spectrum
+from conceptor.algebra.spectrum import Spectrum, isotropy
 from conceptor.base.arrays import unit_rows
+from conceptor.base.display import format_signed
 from conceptor.base.files import replace_atomically
-from conceptor.base.numbers import format_signed
 from conceptor.data import registry
-from conceptor.evaluation import Battery, load_battery
-from conceptor.evaluation.comparison import compare_words
-from conceptor.evaluation.similarity import WordSimilarity
-from conceptor.evaluation.sts import read_benchmark
+from conceptor.evaluation import load_battery
+from conceptor.evaluation.comparison import compare
 from conceptor.evaluation.task import Texts
-from conceptor.inspection import inspect, predict, read_record
+from conceptor.evaluation.text_tasks import read_benchmark
+from conceptor.inspection import inspect, predict
 from conceptor.methods import METHODS, ORIGINAL
 from conceptor.postprocessing import postprocess
 from conceptor.static_models.transformer import Transformer
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.evaluation.statistics import Interval
-    from conceptor.evaluation.sts import SentenceSimilarity
+    from conceptor.evaluation.text_tasks import SentenceSimilarity
     from conceptor.vectors.table import WordVectors
 
     Encode = Callable[[list[str]], NDArray[np.float64]]
@@ -64,7 +63,7 @@ DEFAULT, UNIT = "cn", "cn:lengths=unit"
 STATIC = "cn:lengths=kept"
 TEXTS = ("sts", "retrieval")
 TRAITS = ("participation", "share")
-RECORD_FILE = Path(__file__).parents[1] / "src" / "conceptor" / "report" / "record.json"
+RECORD_FILE = Path(__file__).with_name("inspect_record.json")
 # The tables: kind of rows, method, and the families with their titles.
 TABLES = (
     ("words", DEFAULT, FAMILIES),
@@ -73,6 +72,7 @@ TABLES = (
     ("rows", "gentle", {"sts": "STS-B test"}),
     ("rows", "cn", {"sts": "STS-B test"}),
 )
+RECORD = "python benchmarks/inspect_record.py record docs/data/inspect.json"
 INTRODUCTION = """# How often `inspect` is right
 
 Whether a family of benchmarks gains or loses can often be predicted from the vectors alone, by two
@@ -85,11 +85,7 @@ Each cell has the measured change in points, ≈ where its 95% interval (paired 
 zero, and in brackets the prediction: gain, loss, or ? for none; ✗ where it is wrong. In the last
 row, *level* are predictions of changes whose interval contains zero.
 
-Written by
-
-    python benchmarks/inspect_record.py record docs/data/inspect.json
-
-from the measurements of `python benchmarks/inspect_record.py measure DIRECTORY` on the sets of
+Measured by `python benchmarks/inspect_record.py measure DIRECTORY` on the sets of
 `benchmarks/vector_sets.py`. French is measured on English word pairs in translation, Russian on its
 SimLex-999 and WordSim-353.
 """
@@ -104,24 +100,6 @@ def sets(directory: Path) -> dict[str, Callable[[], WordVectors]]:
     }
 
 
-def french_pairs() -> list[WordSimilarity]:
-    """Return English word pairs in French, each word by its first translation."""
-    french: dict[str, str] = {}
-    for part in ("train.freq.5k", "test.freq.2k"):
-        path = registry.fetch(f"bilingual/yacle.{part}.en-fr.tsv")
-        for line in path.read_text(encoding="utf-8").splitlines():
-            english, translation = line.split("\t")
-            french.setdefault(english, translation)
-    tasks = []
-    for task in load_battery(["similarity"]).tasks:
-        pairs = [(french.get(a), french.get(b)) for a, b in task.pairs]
-        rows = [i for i, (a, b) in enumerate(pairs) if a and b and a != b]
-        if len(rows) >= 100:
-            gold = [task.gold[i] for i in rows]
-            tasks.append(WordSimilarity(f"{task.dataset} fr", [pairs[i] for i in rows], gold))
-    return tasks
-
-
 def rounded(change: Interval) -> list[float]:
     return [round(x, 2) for x in (change.difference, change.low, change.high)]
 
@@ -134,15 +112,13 @@ def traits(participation: float, spectrum: NDArray[np.float64]) -> dict[str, flo
 
 def measure(name: str, vectors: WordVectors) -> dict[str, object]:
     inspection = inspect(vectors)
-    families = ["similarity-ru"] if name.startswith("Russian") else FAMILIES
-    battery = Battery(french_pairs()) if name == "French" else load_battery(families)
-    comparison = compare_words(vectors, [ORIGINAL, DEFAULT, UNIT], battery)
+    comparison = compare(vectors, [ORIGINAL, DEFAULT, UNIT], load_battery(FAMILIES), rows="words")
     measured = Measured.of(comparison)
     changes: dict[str, dict[str, list[float]]] = {DEFAULT: {}, UNIT: {}}
     for method, family in itertools.product(changes, comparison.families):
         change = interval([measured.gain(method, ORIGINAL, family)])
         if change is not None and np.isfinite(change.difference):
-            changes[method][family.removesuffix("-ru")] = rounded(change)
+            changes[method][family] = rounded(change)
     own = traits(inspection.before.participation, inspection.spectrum)
     return {"vectors": name, "traits": own, "changes": changes}
 
@@ -151,7 +127,8 @@ def measure_static(name: str, folder: Path, keep: Path) -> dict[str, object]:
     """Measure what `postprocess` changes in the vectors that a static model gives to texts."""
     inspection = inspect(folder)
     better = keep / f"{folder.name} better"
-    postprocess(folder, better, force=True)
+    shutil.rmtree(better, ignore_errors=True)
+    postprocess(folder, better)
     before, after = StaticModel.load(folder), StaticModel.load(better)
     changes = {}
     for family in TEXTS:
@@ -196,12 +173,10 @@ def encoders(directory: Path, keep: Path) -> dict[str, Encode]:
         return Texts(texts).averages(read())[0]
 
     def transformer(texts: list[str]) -> NDArray[np.float64]:
-        return Transformer.load(minilm())(texts, keep=keep / "vectors").astype(np.float64)
+        return Transformer.load(minilm(), keep / "vectors")(texts).astype(np.float64)
 
     named: dict[str, Encode] = {
-        f"averages of {name}": partial(average, read)
-        for name, read in sets(directory).items()
-        if not name.startswith(("French", "Russian"))
+        f"averages of {name}": partial(average, read) for name, read in sets(directory).items()
     }
     return named | {
         "SentenceEncoder on GloVe": lambda texts: SentenceEncoder(glove()).fit_transform(texts),
@@ -211,9 +186,8 @@ def encoders(directory: Path, keep: Path) -> dict[str, Encode]:
 
 def collect(keep: Path) -> None:
     """Put all new measurements into record.json; other sets stay as they were measured."""
-    record = {
-        kind: {each["vectors"]: each for each in every} for kind, every in read_record().items()
-    }
+    sets = json.loads(RECORD_FILE.read_text(encoding="utf-8"))
+    record = {kind: {each["vectors"]: each for each in every} for kind, every in sets.items()}
     for path in sorted(keep.glob("*.json")):
         measured = json.loads(path.read_text())
         kind = "rows" if path.name.startswith("rows ") else "words"
@@ -224,35 +198,46 @@ def collect(keep: Path) -> None:
         beside.write_text(text + "\n", encoding="utf-8")
 
 
-def cell(change: Sequence[float] | None, sign: int) -> str:
+def outcome(change: Sequence[float], prediction: str | None) -> str:
+    """Return whether a prediction is right."""
+    _, low, high = change
+    if prediction is None:
+        return "abstained"
+    if low <= 0 <= high:
+        return "level"
+    return "right" if (low > 0) == (prediction == "gain") else "wrong"
+
+
+def cell(change: Sequence[float] | None, prediction: str | None) -> str:
     if change is None:
         return "—"
     difference, low, high = change
-    actual = int(low > 0) - int(high < 0)
-    prediction = {1: "gain", -1: "loss", 0: "?"}[sign] + (" ✗" if sign * actual < 0 else "")
-    return f"{format_signed(difference, 1)}{'' if actual else '≈'} ({prediction})"
+    mark = " ✗" if outcome(change, prediction) == "wrong" else ""
+    level = "≈" if low <= 0 <= high else ""
+    return f"{format_signed(difference, 1)}{level} ({prediction or '?'}{mark})"
 
 
 def show() -> str:
     """Return the record in Markdown: measurements and predictions."""
+    record = json.loads(RECORD_FILE.read_text(encoding="utf-8"))
     lines: list[str] = []
     for kind, method, families in TABLES:
-        every = [each for each in read_record()[kind] if method in each["changes"]]
-        predictions = [predict(**each["traits"], method=method, kind=kind) for each in every]
+        every = [each for each in record[kind] if method in each["changes"]]
+        # Whatever happens to their lengths, words have the directions of `cn`.
+        rule = DEFAULT if method == UNIT else method
+        predictions = [predict(**each["traits"], method=rule) for each in every]
         rows = []
+        outcomes: dict[str, Counter[str]] = {family: Counter() for family in families}
         for each, predicted in zip(every, predictions, strict=True):
             changes = each["changes"][method]
             cells = [f"{each['traits'][name]:.3g}" for name in TRAITS]
-            cells += [
-                cell(changes.get(f), predicted[f].sign if f in predicted else 0) for f in families
-            ]
+            cells += [cell(changes.get(f), predicted.get(f)) for f in families]
             rows.append([each["vectors"], *cells])
-        totals = []
-        for family in families:
-            # All predictions of a sign have the same counts.
-            best = max((each[family] for each in predictions), key=lambda each: abs(each.sign))
-            counts = f"{best.right} right, {best.level} level, {best.wrong} wrong"
-            totals.append(f"{counts}, {best.abstained} abstained")
+            for family in families:
+                if family in changes:
+                    outcomes[family][outcome(changes[family], predicted.get(family))] += 1
+        names = ("right", "level", "wrong", "abstained")
+        totals = [", ".join(f"{each[name]} {name}" for name in names) for each in outcomes.values()]
         rows.append(["**record**", "", "", *totals])
         rows_of = "rows of texts" if kind == "rows" else "word vectors"
         lines += [f"## `{method}`, {'static models' if method == STATIC else rows_of}", ""]
@@ -298,7 +283,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="The only sets to measure.")
     options = parser.parse_args()
     if options.what == "record":
-        data_files.write(options.directory, f"{INTRODUCTION}\n{show()}")
+        data_files.write(options.directory, f"{INTRODUCTION}\n{show()}", RECORD)
     else:
         run(options)
 

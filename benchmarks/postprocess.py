@@ -2,17 +2,21 @@
 
     python benchmarks/postprocess.py                    # 500,000 × 300, binary and text
     python benchmarks/postprocess.py --skip-text-peers  # without the minutes gensim needs
-    python benchmarks/postprocess.py --scaling          # time and memory at two sizes
+    python benchmarks/postprocess.py --google-news      # 3,000,000 × 300 binary: 11 GB of files
 
 Every figure is for a separate process, including start-up. Candidates take turns, round by round,
 and the best of five rounds counts (one round for those that take minutes). Compare the ratios; on a
 busy machine, those of CPU time. The limit is `cp` and `sync` of the file plus the two products in
 float32 (second moment and map) on an array already in memory. Needs gensim.
+
+With `--folder`, files and finished measurements stay there, and the same call goes on where it was
+interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import os
 import subprocess
@@ -97,32 +101,36 @@ def measure(*command: object) -> Measured:
     return Measured(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, output)
 
 
-def remove_outputs(folder: Path) -> None:
-    for file in folder.iterdir():
-        if file.stem != SOURCE:
-            file.unlink()
-
-
 def measure_in_turn(
     folder: Path, commands: dict[str, list[object]], rounds: int
 ) -> dict[str, Measured]:
     """Return the minimum seconds and CPU seconds of each, and its peak memory."""
-    best: dict[str, Measured] = {}
+    record = folder / "rounds.json"
+    measured: dict[str, list[Measured]] = {name: [] for name in commands}
+    if record.exists():
+        for name, earlier in json.loads(record.read_text()).items():
+            measured[name] = [Measured(*each) for each in earlier]
     for number in range(rounds):
         for name, command in commands.items():
-            if number and best[name].seconds > 60:
+            each = measured[name]
+            if len(each) > number or (each and each[0].seconds > 60):
                 continue
-            remove_outputs(folder)
-            new = measure(*command)
-            old = best.get(name, new)
-            least = min(old.seconds, new.seconds), min(old.cpu, new.cpu)
-            output = min(old.output, new.output, key=lambda text: [*map(float, text.split())])
-            best[name] = Measured(*least, max(old.megabytes, new.megabytes), output)
+            for output in (*folder.glob("ours.*"), *folder.glob("peer.*")):
+                output.unlink()
+            each.append(measure(*command))
+            record.write_text(json.dumps(measured))
+    best = {}
+    for name, each in measured.items():
+        seconds, cpu, megabytes, outputs = zip(*each, strict=True)
+        output = min(outputs, key=lambda text: [*map(float, text.split())])
+        best[name] = Measured(min(seconds), min(cpu), max(megabytes), output)
     return best
 
 
 def make(path: Path, rows: int, dimension: int) -> None:
     """Make a file in another process, because a child's peak is at least its parent's."""
+    if path.exists():
+        return
     maker = multiprocessing.get_context("spawn").Process(target=_make, args=(path, rows, dimension))
     maker.start()
     maker.join()
@@ -146,29 +154,32 @@ def _make(path: Path, rows: int, dimension: int) -> None:
 
 def conceptor(source: Path, *options: str) -> list[object]:
     target = source.with_stem("ours")
-    return [sys.executable, "-m", "conceptor", "postprocess", source, target, *options]
+    return [sys.executable, "-m", "conceptor", "postprocess", source, target, "--force", *options]
 
 
-def compare(folder: Path, rows: int, dimension: int, rounds: int, text_peers: bool) -> None:
-    binary, text = folder / f"{SOURCE}.bin", folder / f"{SOURCE}.vec"
-    for source in (binary, text):
+def compare(
+    folder: Path, rows: int, dimension: int, rounds: int, text: bool, text_peers: bool
+) -> None:
+    binary, lines = folder / f"{SOURCE}.bin", folder / f"{SOURCE}.vec"
+    for source in (binary, lines) if text else (binary,):
         make(source, rows, dimension)
         measure(*conceptor(source))  # writes bytecode, warms the page cache
     python = [sys.executable, "-c"]
-    copying = ["sh", "-c", 'cp "$1" "$2" && sync "$2"', "sh", binary, folder / "copy.bin"]
+    copying = ["sh", "-c", 'cp "$1" "$2" && sync "$2"', "sh", binary, folder / "peer.bin"]
     commands = {
         "binary: conceptor": conceptor(binary),
         "binary: conceptor, --memory 100MB": conceptor(binary, "--memory", "100MB"),
-        "binary: conceptor, cn-paper": conceptor(binary, "--paper"),
+        "binary: conceptor, cn-paper": conceptor(binary, "--method", "cn-paper"),
         "binary: gensim + NumPy": [*python, GENSIM, binary, folder / "peer.bin", "binary"],
         COPY: copying,
         PRODUCT: [*python, PRODUCTS, rows, dimension],
-        "text: conceptor": conceptor(text),
-        "text: conceptor, --memory 100MB": conceptor(text, "--memory", "100MB"),
     }
+    if text:
+        commands["text: conceptor"] = conceptor(lines)
+        commands["text: conceptor, --memory 100MB"] = conceptor(lines, "--memory", "100MB")
     if text_peers:
-        commands["text: gensim + NumPy"] = [*python, GENSIM, text, folder / "peer.vec", "text"]
-        commands["text: plain NumPy"] = [*python, NUMPY, text, folder / "peer.vec"]
+        commands["text: gensim + NumPy"] = [*python, GENSIM, lines, folder / "peer.vec", "text"]
+        commands["text: plain NumPy"] = [*python, NUMPY, lines, folder / "peer.vec"]
     results = measure_in_turn(folder, commands, rounds)
     seconds, cpu = map(float, results[PRODUCT].output.split())
     results[PRODUCT] = results[PRODUCT]._replace(seconds=seconds, cpu=cpu)
@@ -189,40 +200,35 @@ def compare(folder: Path, rows: int, dimension: int, rounds: int, text_peers: bo
     )
 
 
-def scaling(folder: Path, sizes: list[int], dimension: int) -> None:
-    print("| rows | format | seconds | µs a row | peak MB (--memory 100MB) |")
-    print("|---|---|---|---|---|")
-    for suffix in ("bin", "vec"):
-        for rows in sizes:
-            source = folder / f"{SOURCE}.{suffix}"
-            make(source, rows, dimension)
-            each = measure(*conceptor(source, "--memory", "100MB"))
-            print(
-                f"| {rows:,} | {suffix} | {each.seconds:.1f} | {each.seconds / rows * 1e6:.1f} | "
-                f"{each.megabytes:.0f} |",
-                flush=True,
-            )
-            remove_outputs(folder)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--dimension", type=int, default=300)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--skip-text", action="store_true", help="measure binary only")
     parser.add_argument("--skip-text-peers", action="store_true")
-    parser.add_argument("--scaling", action="store_true")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[500_000, 3_000_000])
-    parser.add_argument("--folder", help="folder for the files (a dozen GB)")
+    parser.add_argument(
+        "--google-news", action="store_true", help="as --rows 3000000 --repeat 3 --skip-text"
+    )
+    parser.add_argument("--folder", type=Path, help="keep files and finished measurements here")
     options = parser.parse_args()
+    if options.google_news:
+        options.rows, options.repeat, options.skip_text = 3_000_000, 3, True
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation includes its bytecode
-    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+    text = not options.skip_text
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if options.scaling:
-            scaling(folder, options.sizes, options.dimension)
-        else:
-            text_peers = not options.skip_text_peers
-            compare(folder, options.rows, options.dimension, options.repeat, text_peers)
+        if options.folder is not None:
+            folder = options.folder / f"{options.rows}x{options.dimension}"
+            folder.mkdir(parents=True, exist_ok=True)
+        compare(
+            folder,
+            options.rows,
+            options.dimension,
+            options.repeat,
+            text,
+            text and not options.skip_text_peers,
+        )
 
 
 if __name__ == "__main__":

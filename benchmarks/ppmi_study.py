@@ -3,8 +3,8 @@
     python benchmarks/ppmi_corpus.py corpus.txt
     python benchmarks/ppmi_study.py corpus.txt
 
-prints the tables of docs/studies/ppmi.md. Every row starts from the same E = ΘD of one training; EW
-with p = 1 is E itself. The paper's CN and ABTT are fitted on all words equally, `cn` with the
+prints the tables of docs/studies/paper.md. Every row starts from the same E = ΘD of one training;
+EW with p = 1 is E itself. The paper's CN and ABTT are fitted on all words equally, `cn` with the
 words' counts in the corpus. Benchmark files are found in the same way as by `conceptor compare`.
 """
 
@@ -14,7 +14,7 @@ import sys
 from dataclasses import replace
 
 from conceptor.evaluation import load_battery
-from conceptor.evaluation.comparison import compare_words
+from conceptor.evaluation.comparison import compare
 from conceptor.fit import FitOptions
 from conceptor.methods import ORIGINAL
 from conceptor.paper.ppmi import cooccurrence, ppmi, truncated_svd, weight_eigenvalues
@@ -44,7 +44,7 @@ def main(corpus: str, dimension: int = DIMENSION) -> None:
     )
     battery = load_battery()
     counts = dict(zip(words, counted.counts.tolist(), strict=True))
-    comparison = compare_words(
+    comparison = compare(
         (words, weight_eigenvalues(theta, values, 1.0)),
         METHODS,
         battery,

