@@ -18,6 +18,7 @@ from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from latex2mathml.converter import convert
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
@@ -48,6 +49,8 @@ WORDS = {
 # A line like [Title](../data/search.json#words); `#glove-6b-50d/*` is every table below that name.
 TABLE = re.compile(r"^\[([^\]\n]+)\]\(([./]*)data/([\w-]+\.json)#([\w/-]+)(/\*)?\)$", re.MULTILINE)
 CHART = re.compile(r'<img alt="[^"]*" src="([./]*charts/[\w-]+\.svg)" />')
+# Formulas as GitHub writes them: a fence called math, or $`x`$ within a line.
+FORMULA = re.compile(r"^```math\n(.*?)^```$|\$`([^`]+)`\$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
 # The names of the front door, and the most useful ones of modules, by their purpose.
 API = {
@@ -57,11 +60,9 @@ API = {
     ],
     "Looking and measuring": [
         "inspect", "compare", "evaluate", "most_similar", "concepts.query.Query",
-        "concepts.neighbors.rank_words",
     ],
     "Estimators": [
-        "estimator", "ConceptorNegation", "AllButTheTop", "Whitening",
-        "estimators.SpectralPostprocessor",
+        "estimator", "ConceptorNegation", "estimators.SpectralPostprocessor",
     ],
     "Sentences and texts": ["SentenceEncoder", "distill", "attach", "StaticModel"],
     "Algebra": [
@@ -72,8 +73,6 @@ API = {
         "ConceptorError", "base.errors.InvalidInputError", "base.errors.MissingExtraError",
     ],
 }  # fmt: skip
-# Markup in help texts.
-MARKUP = re.compile(r"\[/?(?:b|bold)\]")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -84,12 +83,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Put the table of formats where a page has one, and tables of figures."""
+    """Put in the table of formats, tables of figures, and formulas as MathML."""
     begin, end = FORMATS
     before, found, rest = markdown.partition(begin)
     if found:
         markdown = f"{before}{begin}\n\n{formats()}\n{end}{rest.partition(end)[2]}"
-    return TABLE.sub(_folded, markdown)
+    return FORMULA.sub(_typeset, TABLE.sub(_folded, markdown))
+
+
+def _typeset(formula: re.Match[str]) -> str:
+    """Return a formula as MathML, which browsers draw without a script or a font of ours."""
+    if formula[1] is None:
+        return convert(formula[2])
+    return f'<div class="formula">{convert(formula[1].strip(), display="block")}</div>'
 
 
 def _folded(link: re.Match[str]) -> str:
@@ -104,7 +110,10 @@ def _folded(link: re.Match[str]) -> str:
         table = tables[each]
         heading = f"**{table['title']}**" if below and each != name else ""
         parts += [heading, table["text"], figures_table(table), table["notes"]]
-    parts.append(f"[{file}]({up}data/{file})")
+    made = tables["made"]
+    origin = f"`{made['command']}`, {made['version']}, {made['date']}"
+    reason = f" ({made['because']})" if "because" in made else ""
+    parts.append(f"[{file}]({up}data/{file}), by {origin}{reason}")
     body = "\n\n".join(part for part in parts if part)
     return f'??? figures "{title}"\n\n{textwrap.indent(body, "    ")}\n'
 
@@ -141,7 +150,18 @@ def _chart(source: str, page: Page) -> str:
 
 
 def on_post_build(config: MkDocsConfig, **_: object) -> None:
-    """Look at the finished site."""
+    """Make search work from a disk, and look at the finished site."""
+    site = Path(config.site_dir)
+    # There a browser runs no worker from a file and fetches no JSON, so both become scripts.
+    index = (site / "search/search_index.json").read_text(encoding="utf-8")
+    (site / "search/search_index.js").write_text(f"var __index = {index}", encoding="utf-8")
+    worker = next(site.glob("assets/javascripts/workers/search.*.js")).read_text(encoding="utf-8")
+    from_text = f"URL.createObjectURL(new Blob([{json.dumps(worker)}]))"
+    (site / "search/disk.js").write_text(
+        "if (location.protocol === 'file:') { const Original = Worker;\n"
+        f"Worker = function () {{ return new Original({from_text}) }} }}\n",
+        encoding="utf-8",
+    )
     sys.path.insert(0, str(DOCS))
     from check_site import check
 
@@ -153,7 +173,7 @@ def on_post_build(config: MkDocsConfig, **_: object) -> None:
 def _pages() -> Iterator[tuple[str, str]]:
     yield "reference/cli.md", command_line()
     yield "reference/methods.md", methods()
-    yield "reference/api.md", api()
+    yield from api()
     yield "reference/json.md", schemas()
     for path in sorted((DOCS / "notebooks").glob("*.ipynb")):
         yield f"notebooks/{path.stem}.md", notebook(path)
@@ -164,18 +184,18 @@ def _pages() -> Iterator[tuple[str, str]]:
 def command_line() -> str:
     """Return a section for each command."""
     parts = [
-        "# Command line\n\nGenerated from the program; `conceptor COMMAND --help` prints the same. "
+        "# Command line\n\nGenerated from the program; `conceptor COMMAND --help-all` prints the "
+        "same, `--help` the common options. "
         "`conceptor --install-completion` sets up your shell.\n\nExit codes: 0 done, 1 the work "
         "failed, 2 the call or the input is wrong. `--debug` before the command shows tracebacks.\n"
     ]
     for name, command in commands():
-        text = MARKUP.sub("", command.help or "").replace("\\[", "[")
+        text = command.help or ""
         paragraphs = [" ".join(each.split()) for each in re.split(r"\n\s*\n", text)]
         examples: list[str] = []
-        for heading in ("Example", "Examples"):  # the last part of a help text
-            if heading in paragraphs:
-                place = paragraphs.index(heading)
-                paragraphs, examples = paragraphs[:place], paragraphs[place + 1 :]
+        if "For example:" in paragraphs:  # the last part of a help text
+            place = paragraphs.index("For example:")
+            paragraphs, examples = paragraphs[:place], paragraphs[place + 1 :]
         options = [each for each in command.params if each.name != "help"]
         arguments = [_argument(each) for each in options if each.param_type_name == "argument"]
         usage = " ".join([name, *arguments, "[OPTIONS]"])
@@ -224,10 +244,10 @@ def _option(parameter: Any) -> str:  # noqa: ANN401
         choices = "|".join(map(str, getattr(parameter.type, "choices", None) or ()))
         takes = parameter.metavar or choices or parameter.type.name.upper()
         takes = "" if getattr(parameter, "is_flag", False) else takes.replace("STR", "TEXT")
-    help_ = MARKUP.sub("", parameter.help or "").replace("\\[", "[")
+    help_ = parameter.help or ""
     default = parameter.default
     if default not in (None, False, "", ()) and not callable(default) and "[default" not in help_:
-        help_ += f"  [default: {getattr(default, 'value', default)}]"
+        help_ += f"  [default: {default}]"
     # Within code a bar would keep its backslash; text between tags may hold its number.
     shown = " ".join(f"<code>{_bars(each)}</code>" for each in names)
     shown += f' <code class="takes">{_bars(takes)}</code>' if takes else ""
@@ -247,7 +267,7 @@ def methods() -> str:
         "SIF weighting of unit vectors.\n\n"
         "**Which one?** Use `cn`, the default, for words and their averages; `gentle`, the "
         "default for rows without words, for embeddings of texts; `original` if you need "
-        "analogies. [The comparison](../studies/default.md) has the figures, "
+        "analogies. [The comparison](../studies/words.md) has the figures, "
         "[Conceptors](../explanation/conceptors.md) the formulas, and "
         "[Add a method](../guides/extend.md) shows how to add your own.\n",
         "| name | what it does | fitted on | parameters |\n|---|---|---|---|",
@@ -267,30 +287,25 @@ def formats() -> str:
     lines = ["| format | written as | read | numbers |", "|---|---|---|---|"]
     for each in KNOWN:
         names = [f"`{suffix}`" for suffix in each.suffixes]
-        names += [f"`{suffix}` if the source has this format" for suffix in each.kept_suffixes]
+        if each.name == "word2vec-text":
+            names.append("`.txt` if the source has this format")
         if each.words_path is not None:
             names.append(f"words as `{each.words_path(Path('x' + each.suffixes[0])).name}`")
-        written = ", ".join(names) or "a folder, from another one"
+        written = ", ".join(names) or ("a folder, from another one" if each.is_folder else "—")
         numbers = ", ".join(each.dtypes)
-        numbers += f"; read {', '.join(each.read_dtypes)}" if each.read_dtypes else ""
         lines.append(f"| `{each.name}` | {written} | {_cell(each.description)} | {numbers} |")
     return "\n".join(lines) + "\n"
 
 
-def api() -> str:
-    """Return names for mkdocstrings, each with the module that defines it."""
+def api() -> Iterator[tuple[str, str]]:
+    """Yield a page for each purpose: names for mkdocstrings, with the module that defines each."""
     import conceptor
 
     missing = set(conceptor.__all__) - {name for names in API.values() for name in names}
     if missing:
         raise PluginError(f"docs/hooks.py does not list {sorted(missing)}")
-    parts = [
-        "# Python\n\nFrom docstrings. `from conceptor import …` gives these names: "
-        + ", ".join(f"`{name}`" for name in conceptor.__all__)
-        + ". Names with dots are imported from their modules.\n"
-    ]
     for title, names in API.items():
-        parts.append(f"## {title}\n")
+        parts = [f"# {title}\n"]
         for name in names:
             if "." in name:
                 # The module is part of the heading.
@@ -298,7 +313,7 @@ def api() -> str:
                 parts.append(f"::: conceptor.{name}\n{full}")
             else:
                 parts.append(f"::: {getattr(conceptor, name).__module__}.{name}\n")
-    return "\n".join(parts)
+        yield f"reference/{title.split()[0].lower()}.md", "\n".join(parts)
 
 
 def schemas() -> str:
