@@ -25,6 +25,8 @@ Transform = Callable[[Sequence[str], Any], Any]  # from the words of rows, and r
 SAMPLE = 2000  # first words, which show whether a file is sorted by frequency
 # Numbers in a chunk, and the bounds on its rows.
 _CHUNK_NUMBERS, _FEWEST, _MOST = 1 << 20, 1 << 10, 1 << 16
+# About how many bytes a word takes: a string and its place in a list.
+_WORD_BYTES = 100
 # How many labels decide what rows are, the share of words in a vocabulary, and few labels.
 _LABELS, _SURELY, _FEW = 1000, 0.9, 20
 # Longer labels are hashes or addresses. Chinese and Japanese sentences have many such characters.
@@ -264,17 +266,17 @@ def keep(vectors: Vectors, limit: int | None = None) -> Vectors:
 
     `limit` is in bytes, by default a quarter of the memory. If reading is cheap, nothing is kept.
     """
-    if not vectors.costly:
-        return vectors
     most = memory_bytes() // 4 if limit is None else limit
+    expected = (vectors.count or vectors.estimate or 0) * (4 * vectors.dimension + _WORD_BYTES)
+    if not vectors.costly or expected > most:
+        return vectors
     memory: list[Rows] = []
 
     def read() -> Iterator[Rows]:
         chunks: list[Rows] = []
         size = 0
         for chunk in memory or vectors.read():
-            # A string takes about 100 bytes with its place in the list.
-            size += chunk.rows.nbytes + 100 * len(chunk.labels)
+            size += chunk.rows.nbytes + _WORD_BYTES * len(chunk.labels)
             if size <= most:
                 chunks.append(chunk)
             else:
