@@ -302,7 +302,7 @@ class TextComparison(Comparison):
         if not form.recipe.is_original:
             options = f" (--method {form.recipe}{stored})"
         elif not form.cut:
-            options = f" (convert OUT.npy{stored})"
+            options = f" (convert to .npy with{stored})"
         instead = f"{size:,} bytes per row instead of {whole:,}"
         return name, f"To save space, {name}: {instead}, {cost}{options}."
 
