@@ -61,6 +61,20 @@ def test_one_meaning_of_a_word_is_excluded(frequent):
         assert not rest & (medicine | {"organs", "transplant"})
 
 
+def test_neighbors_get_rarer_which_the_prior_halves(glove):
+    """As docs/explanation/when-not.md says."""
+    words = list(glove.words[1000:10_000:90])
+    shares = {}
+    for prior in (0.0, None):
+        near = most_similar(glove, words, ["original", "cn"], prior=prior)
+        for method, each in near.items():
+            ranks = np.array([one.rank for by_word in each.values() for one in by_word])
+            shares[method, prior] = (ranks > 50_000).mean()
+    assert shares["original", 0.0] < 0.03
+    assert shares["cn", 0.0] > 0.12
+    assert shares["cn", None] < 0.6 * shares["cn", 0.0]
+
+
 def test_auto_is_never_worse_than_the_original_on_google_news(news):
     battery = load_battery(["similarity"], offline=True)
     comparison = compare(news, ["original", "cn"], battery, resamples=0)

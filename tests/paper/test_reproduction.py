@@ -121,6 +121,7 @@ def test_every_form_has_every_cell_and_note(made):
     assert r"AP & abtt & 60.00 & — & — & 0/0 \\" in latex
     html = result.html()
     assert not re.search(r"https?://|<script|<link|@import|url\(", html)
+    assert result.verdict == "a remark"  # before a count of close cells
     for line in (made.summary[0], "RG<65>", "a note & more", "a remark"):
         assert escape(line) in html
     assert made.summary == ["glove: 3 of 3 comparable cells are within 1.5 points of the paper's"]
