@@ -100,16 +100,20 @@ def home() -> str:
     shapes += panel
     bottom = 28 + drawing.ROW * len(families)
     shapes.append(drawing._text(276, bottom + 36, ONE, "faint", "middle"))
-    shapes.append(drawing._text(470, 14, "Nearest words of GloVe: what goes, what comes", "title"))
+    return drawing.svg(420, bottom + 46, "Gains and losses by family", shapes)
+
+
+def home_neighbors() -> str:
+    shapes = [drawing._text(0, 14, "Nearest words of GloVe: what goes, what comes", "title")]
     words = json.loads(EXAMPLES.read_text(encoding="utf-8"))["words"]
     for place, word in enumerate(WORDS):
         y = 38 + place * 60
-        shapes.append(drawing._text(470, y, word))
+        shapes.append(drawing._text(0, y, word))
         for line, change in enumerate(("lost", "new"), start=1):
             listed = ", ".join(near for near, _ in words[word][change][:5])
-            shapes.append(drawing._text(482, y + 18 * line, change, "faint"))
-            shapes.append(drawing._text(530, y + 18 * line, listed))
-    return drawing.svg(850, bottom + 46, "Gains and losses by family, and neighbors", shapes)
+            shapes.append(drawing._text(12, y + 18 * line, change, "faint"))
+            shapes.append(drawing._text(60, y + 18 * line, listed))
+    return drawing.svg(410, 48 + 60 * len(WORDS), "Neighbors lost and found", shapes)
 
 
 def default_by_vectors() -> str:
@@ -419,7 +423,7 @@ def attach() -> str:
 
 
 CHARTS = {
-    "home": home, "default-by-vectors": default_by_vectors, "default-rivals": default_rivals,
+    "home": home, "home-neighbors": home_neighbors, "default-by-vectors": default_by_vectors, "default-rivals": default_rivals,
     "directions": directions,
     "apertures": apertures, "encoders": encoders, "paper": paper,
     "inspect": record, "static-models": static_models, "texts": texts, "search": search,

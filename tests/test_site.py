@@ -6,6 +6,7 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -87,6 +88,20 @@ def test_a_line_that_links_to_a_table_becomes_the_table() -> None:
     assert hooks.on_page_markdown(inline) == inline
     with pytest.raises(hooks.PluginError, match=r"search\.json has no table gone"):
         hooks.on_page_markdown("[Words](../data/search.json#gone)\n")
+
+
+def test_a_formula_at_the_beginning_of_a_line_stays_in_its_paragraph() -> None:
+    markdown = pytest.importorskip("markdown")
+    text = hooks.on_page_markdown("1. as\n   $`1/2`$ of a\n2. then\n\nso\n$`x`$, then\n")
+    html = markdown.markdown(text)
+    assert html.count("<p>") == 1
+    assert html.count("<li>") == html.count("<math") == 2
+
+
+def test_the_extra_brings_what_formats_signatures() -> None:
+    """mkdocstrings wraps them with Ruff or Black, and depends on neither."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert any(line.startswith("ruff") for line in project["optional-dependencies"]["docs"])
 
 
 @pytest.fixture(scope="module")
