@@ -423,7 +423,8 @@ def attach() -> str:
 
 
 CHARTS = {
-    "home": home, "home-neighbors": home_neighbors, "default-by-vectors": default_by_vectors, "default-rivals": default_rivals,
+    "home": home, "home-neighbors": home_neighbors, "default-by-vectors": default_by_vectors,
+    "default-rivals": default_rivals,
     "directions": directions,
     "apertures": apertures, "encoders": encoders, "paper": paper,
     "inspect": record, "static-models": static_models, "texts": texts, "search": search,

@@ -151,7 +151,7 @@ def _chart(source: str, page: Page) -> str:
     width = re.search(r'width="([\d.]+)"', drawn)
     # A wide one scrolls by itself on a phone; small ones stand side by side where there is room.
     kind = "figure small" if width and float(width[1]) <= SMALL else "figure"
-    return f'<span class="{kind}">{drawn}</span>'
+    return f'<span class="{kind}" data-search-exclude>{drawn}</span>'
 
 
 def on_post_build(config: MkDocsConfig, **_: object) -> None:
