@@ -110,7 +110,7 @@ def home_neighbors() -> str:
         y = 38 + place * 60
         shapes.append(drawing._text(0, y, word))
         for line, change in enumerate(("lost", "new"), start=1):
-            listed = ", ".join(near for near, _ in words[word][change][:5])
+            listed = ", ".join(near for near, _ in words[word][change][:4])
             shapes.append(drawing._text(12, y + 18 * line, change, "faint"))
             shapes.append(drawing._text(60, y + 18 * line, listed))
     return drawing.svg(410, 48 + 60 * len(WORDS), "Neighbors lost and found", shapes)

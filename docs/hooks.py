@@ -274,7 +274,7 @@ def methods() -> str:
         "default for rows without words, for embeddings of texts; `original` if you need "
         "analogies. [The comparison](../studies/words.md) has the figures, "
         "[Conceptors](../explanation/conceptors.md) the formulas, and "
-        "[Add a method](../guides/extend.md) shows how to add your own.\n",
+        "[Python](../guides/python.md#a-method-of-your-own) shows how to add your own.\n",
         "| name | what it does | fitted on | parameters |\n|---|---|---|---|",
     ]
     for name, method in METHODS.items():
