@@ -130,11 +130,12 @@ def figures_table(table: dict[str, Any]) -> str:
 
 
 def on_page_content(html: str, page: Page, **_: object) -> str:
-    """Put charts into the page, and see that no heading was lost."""
+    """Put charts into the page, and see that no heading was lost; search leaves figures out."""
     shown = {_plain(found) for found in re.findall(r"<h[1-6][^>]*>(.*?)</h[1-6]>", html, re.DOTALL)}
     for heading in re.findall(r"^#+ (.*)$", FENCE.sub("", page.markdown or ""), re.MULTILINE):
         if _plain(heading) not in shown:
             raise PluginError(f"{page.file.src_path}: the heading {heading!r} is lost")
+    html = html.replace('<details class="figures"', '<details class="figures" data-search-exclude')
     return CHART.sub(lambda found: _chart(found[1], page), html)
 
 

@@ -114,8 +114,8 @@ def site(tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-def test_code_is_not_cut_at_1366_pixels(site) -> None:
-    """Measured in a browser, on every page, from a disk; pages are no wider than a phone either."""
+def test_the_site_works_from_a_disk_and_on_a_phone(site) -> None:
+    """In a browser: no code is cut at 1366 pixels, no page is wider than 390, and search finds."""
     playwright = pytest.importorskip("playwright.sync_api")
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -131,4 +131,8 @@ def test_code_is_not_cut_at_1366_pixels(site) -> None:
             assert desk.evaluate(cut) == [], path.name
             phone.goto(path.as_uri())
             assert phone.evaluate("document.documentElement.scrollWidth") <= 390, path.name
+            wide = ".filter(each => each.scrollWidth > each.clientWidth).length"
+            assert not phone.evaluate(f"[...document.querySelectorAll('.formula')]{wide}"), path
+        desk.fill(".md-search__input", "whitening")
+        desk.locator(".md-search-result__item h1", has_text="Methods").wait_for()
         browser.close()
