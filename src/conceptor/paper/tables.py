@@ -144,8 +144,8 @@ def reproduction_result(reproduction: Reproduction) -> Result:
     return Result(
         reproduction.to_dict(),
         reproduction_tables(reproduction),
-        [title, *reproduction.summary],
-        [*notes, *reproduction.remarks],
+        [title, *reproduction.remarks, *reproduction.summary],
+        notes,
         next(iter(reproduction.summary), ""),
         csv=lambda: csv_text(
             head, ([*astuple(cell), cell.difference] for cell in reproduction.cells)
