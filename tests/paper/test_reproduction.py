@@ -116,6 +116,7 @@ def made() -> Reproduction:
 
 def test_every_form_has_every_cell_and_note(made):
     result = reproduction_result(made)
+    assert result.notes[1:] == ["a remark", *made.summary]  # the verdict is before the tables
     latex = result.latex()
     assert r" & cn-paper & 72.00 & 72.50 & +0.50 & 65/65 \\" in latex
     assert r"AP & abtt & 60.00 & — & — & 0/0 \\" in latex

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import shutil
 import sys
 import textwrap
@@ -122,6 +123,8 @@ def show_tables(
         console.print(line, style="" if position else "bold", markup=False)
     for table in tables:
         for part in fit_width(table, width):
+            if part.title:  # by itself, because Rich would wrap it at the table's width
+                console.print(part.title, style="bold", markup=False)
             console.print(rich_table(part), width=width)
     for line in closing:
         console.print(line, markup=False)
@@ -136,6 +139,11 @@ def say(line: str) -> None:
         width = shutil.get_terminal_size().columns
         line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
     print(line, file=sys.stderr, flush=True)
+
+
+def suggest(*command: str) -> None:
+    """Print the next command; IN and OUT stand for files that the user names."""
+    say(f"next: conceptor {shlex.join(command)}")
 
 
 def note(line: str) -> None:
