@@ -77,7 +77,8 @@ def test_no_scheduler_there(monkeypatch):
         def greet():
             with suppress(OSError):  # it is closed at the end
                 while True:
-                    other.accept()[0].send(b"SSH-2.0-OpenSSH_9.6\r\n")
+                    with other.accept()[0] as visitor:
+                        visitor.send(b"SSH-2.0-OpenSSH_9.6\r\n")
 
         Thread(target=greet, daemon=True).start()
         places = {
