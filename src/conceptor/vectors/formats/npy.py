@@ -106,7 +106,7 @@ def read_pieces(
 
 def _read(
     path: Path,
-    array: NDArray[Any],
+    array: np.memmap[Any, Any],
     encoding: Encoding | None,
     labels: Callable[[], list[str]] | None,
 ) -> Iterator[Rows]:
@@ -140,7 +140,7 @@ def _read(
         yield from read_pieces(len(array), dimension, labels, rows)
 
 
-def _map_array(path: Path) -> tuple[NDArray[Any], Encoding | None, bytes]:
+def _map_array(path: Path) -> tuple[np.memmap[Any, Any], Encoding | None, bytes]:
     """Map an array into memory; return its encoding, if rows are records, and its checksum."""
     try:
         with warnings.catch_warnings():
