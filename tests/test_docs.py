@@ -1,4 +1,4 @@
-"""README and docs are run, not read."""
+"""README and docs are run, not read: the tutorial and each guide are whole journeys of a user."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ from html import escape
 import numpy as np
 import pytest
 
-from conceptor.data.registry import MissingDataError
-from conceptor.evaluation import Battery, load_battery
+from conceptor.evaluation import load_battery
 from conceptor.paper import reproduction as module
 from conceptor.paper.reproduction import PaperVectors, reproduce
 from conceptor.paper.tables import (
@@ -94,13 +93,6 @@ def test_reproduction_on_all_of_glove_is_as_measured(data, glove, monkeypatch):
     simlex = {c.method: c.measured for c in reproduced.cells if c.table == "supervised_simlex"}
     assert simlex["cn-paper"] == pytest.approx(30.13, abs=0.05)
     assert simlex["counterfit"] == pytest.approx(38.33, abs=0.05)
-
-
-def test_without_the_vocabulary_the_error_names_it(tmp_path, monkeypatch):
-    monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(MissingDataError, match="enwiki_vocab_min200"):
-        reproduce({"glove": (["a"], np.ones((1, 2)))}, Battery([]), offline=True)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conceptor.base.errors import CONTROL, InvalidInputError, printable
+from conceptor.base.errors import CONTROL, InvalidInputError, hide_password, printable
 from conceptor.base.files import check_writable, replace_atomically
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def show_tables(
 
 def say(line: str) -> None:
     """Print a line on standard error; a terminal gets it wrapped between words."""
-    line = printable(line)
+    line = hide_password(printable(line))
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
