@@ -85,18 +85,6 @@ def test_what_is_lost_stays_lost(matrix, message) -> None:
         AffineMap(matrix).inverse()
 
 
-@pytest.mark.parametrize(
-    ("given_type", "result_type"),
-    [(np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64),
-     (np.int8, np.float64), (np.bool_, np.float64), (np.longdouble, np.float64)],
-)  # fmt: skip
-def test_types(given_type, result_type) -> None:
-    X = np.arange(12).reshape(4, 3).astype(given_type)
-    map_ = AffineMap(np.diag([1.0, 2.0, 3.0]), np.ones(3))
-    assert map_(X).dtype == result_type
-    assert np.allclose(map_(X), map_(X.astype(float)))
-
-
 @pytest.mark.parametrize("offset", [0.0, 1.0])
 def test_blocks_in_any_layout(rng, offset) -> None:
     X = rng.standard_normal((5000, 40), dtype=np.float32)  # several blocks
