@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import os
 import re
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -14,7 +13,7 @@ import pytest
 from conceptor import ConceptorNegation, estimator
 from conceptor.base.display import format_signed
 from conceptor.concepts.neighbors import Neighbor, Neighbors
-from conceptor.evaluation import Battery, Comparison, load_battery
+from conceptor.evaluation import Battery, Comparison
 from conceptor.evaluation.comparison import compare
 from conceptor.evaluation.word_tasks import Analogy, WordSimilarity
 from conceptor.fit import FitOptions
@@ -22,7 +21,6 @@ from conceptor.methods import METHODS
 from conceptor.report.result import comparison_result
 from conceptor.report.scores import comparison_csv, comparison_tables
 from conceptor.report.tables import markdown
-from conceptor.vectors import write_vectors
 from conceptor.vectors.table import WordVectors
 from conceptor.weights import Weights, rank_weights
 
@@ -76,19 +74,6 @@ def test_each_method_is_its_estimator_on_its_words(comparison, words, vectors, b
         expected = battery.run(WordVectors(words, fitted.transform(vectors)))
         assert scores(comparison.evaluations[name]) == pytest.approx(scores(expected))
     assert any("300 of 500 vectors" in note for note in comparison.notes)
-
-
-@pytest.mark.parametrize("name", ["v.bin", "v.txt", "v.npy"])
-def test_a_file_gives_the_same_as_the_array(name, tmp_path, words, vectors, battery, options):
-    single = vectors.astype(np.float32)
-    write_vectors(tmp_path / name, [(words, single)])
-    one, other = (
-        compare(source, ALL, battery, options, resamples=0)
-        for source in (tmp_path / name, (words, single))
-    )
-    for method in ALL:
-        expected = scores(other.evaluations[method])
-        assert scores(one.evaluations[method]) == pytest.approx(expected)
 
 
 def test_gains_are_differences_of_means_with_intervals_around(comparison):
@@ -226,25 +211,3 @@ def test_examples_are_those_of_the_method_that_a_report_is_about(words, vectors,
     methods = ["original", "cn", "abtt"]
     found = compare((words, vectors), methods, battery, resamples=20, examples=3, rows="words")
     assert list(found.examples) == ["original", found.main_method] == ["original", "cn"]
-
-
-needs_data = pytest.mark.skipif(
-    not os.environ.get("CONCEPTOR_DATA"),
-    reason="set CONCEPTOR_DATA to a directory with the benchmark files",
-)
-
-
-# Of the specification: GloVe 6B 50d, CN with α = 2 on the 200-count vocabulary.
-NEGATED = [64.65, 57.29, 37.83, 69.46, 64.56, 30.13, 19.31]
-
-
-@needs_data
-def test_conceptor_negation_of_glove_scores_as_measured(glove):
-    battery = load_battery(["similarity", "categorization"], offline=True)
-    found = compare(glove, ["cn-paper", "abtt"], battery, resamples=0)
-    similarity = [o.score for o in found.evaluations["cn-paper"].outcomes if o.task == "similarity"]
-    assert similarity == pytest.approx(NEGATED, abs=0.05)
-    means = {name: e.means() for name, e in found.evaluations.items()}
-    assert means["cn-paper"]["categorization"] == pytest.approx(76.55, abs=0.05)
-    assert means["abtt"]["similarity"] == pytest.approx(50.26, abs=0.05)
-    assert means["abtt"]["categorization"] == pytest.approx(76.18, abs=0.05)
