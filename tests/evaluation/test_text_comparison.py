@@ -145,17 +145,9 @@ def test_repeated_rows_and_few_labels_are_warned_about(rows, pairs) -> None:
 
 def test_forms_are_the_requested_ones() -> None:
     eight = as_texts(np.eye(8))
-    assert list(plan_forms(eight, ["cn"], [4], ["int8"])) == [
-        "original", "cn", "original int8", "cn int8",
-        "original 4", "cn 4", "original 4 int8", "cn 4 int8",
-    ]  # fmt: skip
     whole = [name for name, form in plan_forms(eight).items() if form.whole]
     assert whole == ["original", "gentle", "renormalization", "abtt", "cn"]
     assert list(plan_forms(eight, {"mine": METHODS["abtt"]}, []))[:2] == ["original", "mine"]
-    with pytest.raises(InvalidInputError, match="a size is 9, but the rows have 8"):
-        plan_forms(eight, sizes=[9])
-    with pytest.raises(InvalidInputError, match="unknown number type 'int4'"):
-        plan_forms(eight, dtypes=["int4"])
 
 
 def verdict(gains: dict[str, float], rng, labeled=("text-pairs",)):
@@ -215,22 +207,20 @@ def test_a_shared_direction_is_removed_if_labels_show_that_it_helps(rows, pairs)
     """The model puts one direction into all rows, by an amount that means nothing."""
     rng = np.random.default_rng(3)
     shared = 8 * rng.random((COUNT, 1)) * rng.standard_normal(DIMENSION)
-    found = compare_texts(rows + shared, pairs=pairs, resamples=300)
-    assert found.verdict.method != "original"
-    assert found.gains("text-pairs")[found.verdict.method].low > 0
+    many = [f"abtt:n_directions={number}" for number in range(20)]
+    many += [f"abtt:n_directions={number}:n_components=22" for number in range(7)]
+    for methods, options in ((None, {"resamples": 300}), (many, PLAIN)):
+        found = compare_texts(rows + shared, methods, pairs=pairs, **options)
+        assert found.verdict.method != "original"
+        assert found.gains("text-pairs")[found.verdict.method].low > 0
+    assert found.resamples == 40 * 27  # of many methods, the best is best by chance more easily
 
 
-def test_shown_as_tables_csv_json_and_a_page(compared) -> None:
-    json.dumps(compared.to_dict(), allow_nan=False)
-    titles = [table.title for table in text_tables(compared)]
-    assert titles[0].startswith("Your scored pairs")
-    assert "Without labels" in titles
-    assert text_result(compared).csv().count("\n") > len(compared.forms)
+def test_the_verdict_is_shown_on_the_page_and_in_notebooks(compared) -> None:
     page = text_result(compared).html()
-    assert compared.summary[0] in page.replace("&#x27;", "'")
     assert "<summary>Methods</summary>" in page
-    assert compared.summary[0] in repr(compared)
-    assert compared.summary[0] in compared._repr_html_().replace("&#x27;", "'")
+    for shown in (page, repr(compared), compared._repr_html_()):
+        assert compared.summary[0] in shown.replace("&#x27;", "'")
 
 
 def test_one_function_for_words_and_texts(rows, texts) -> None:
@@ -245,11 +235,8 @@ def test_one_function_for_words_and_texts(rows, texts) -> None:
         compare_texts(rows, ["cn"], FitOptions(weights="zipf"))
 
 
-def test_labels_that_do_not_fit(rows, texts) -> None:
-    pairs = [("a", "b", 1.0), ("c", "d", 2.0)]
+def test_labels_that_do_not_fit(rows) -> None:
     for message, call in {
-        "--queries and --relevant belong": lambda: read_judgments(rows, None),
-        "--queries and --relevant belong together": lambda: read_judgments(None, [[1]]),
         "no query has a relevant row": lambda: read_judgments(rows, [[], []]),
         "judgments for query 700": lambda: read_judgments(rows, {700: [1]}),
         "two rows and a score": lambda: read_text_pairs([("a", "b")]),
@@ -257,7 +244,6 @@ def test_labels_that_do_not_fit(rows, texts) -> None:
             rows, queries=rows[:, :5], relevant=[[1]]
         ),
         "no row '600' among 600": lambda: compare_texts(rows, queries=rows, relevant=[[600]]),
-        "no pair has both": lambda: compare_texts(rows, texts=texts, pairs=pairs),
     }.items():
         with pytest.raises(InvalidInputError, match=message):
             call()
@@ -291,16 +277,6 @@ def test_files_of_judgments(rows, texts, tmp_path) -> None:
     path.write_text("1 2\n1 601\n")
     with pytest.raises(InvalidInputError, match=r"rel\.tsv, line 2: there is no row '601'"):
         compare_texts(rows, queries=rows[:2], relevant=path)
-
-
-def test_a_clear_gain_is_significant_among_many_methods(rows, pairs) -> None:
-    rng = np.random.default_rng(3)
-    shared = 8 * rng.random((COUNT, 1)) * rng.standard_normal(DIMENSION)
-    methods = [f"abtt:n_directions={number}" for number in range(20)]
-    methods += [f"abtt:n_directions={number}:n_components=22" for number in range(7)]
-    found = compare_texts(rows + shared, methods, pairs=pairs, **PLAIN)
-    assert found.resamples == 40 * 27
-    assert found.verdict.method != "original"
 
 
 def test_memory_does_not_grow_with_the_forms(monkeypatch, rows) -> None:
