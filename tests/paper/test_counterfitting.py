@@ -8,15 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.evaluation import evaluate
-from conceptor.paper.counterfitting import counterfit, load_lexicon
-from conceptor.vectors.files import as_vectors
-from conceptor.vectors.vectors import collect_rows
-
-
-def rows_of(vectors) -> np.ndarray:
-    """Return all rows of vectors."""
-    return np.concatenate([rows for _, rows in vectors.chunks()])
+from conceptor.paper.counterfitting import counterfit
+from tests.vectors.whole import read_all
 
 
 def distance(u: np.ndarray, w: np.ndarray) -> float:
@@ -73,7 +66,7 @@ ANTONYMS = [("w2", "w0"), ("w30", "w31"), ("w3", "w2"), ("w40", "w55")]
 @pytest.mark.parametrize("radius", [0.0, 0.5])
 def test_fitting_follows_a_plain_loop(space, radius):
     words, X = space
-    fitted = rows_of(counterfit(space, SYNONYMS, ANTONYMS, radius=radius, epochs=12))
+    _, fitted = read_all(counterfit(space, SYNONYMS, ANTONYMS, radius=radius, epochs=12))
     expected = plain_counterfit(words, X, SYNONYMS, ANTONYMS, radius, 12)
     np.testing.assert_allclose(fitted, expected, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(fitted, axis=1), np.linalg.norm(X, axis=1))
@@ -91,7 +84,7 @@ def test_words_outside_the_lexicon_keep_their_bits(seed, dtype):
     before = X.copy()
     pairs = [(f"w{a}", f"w{b}") for a, b in rng.integers(0, 12, size=(8, 2)) if a != b]
     pairs.append(("w0", "w1"))
-    fitted = rows_of(counterfit((words, X), pairs[:4], pairs[4:], radius=0.4))
+    _, fitted = read_all(counterfit((words, X), pairs[:4], pairs[4:], radius=0.4))
     assert fitted.dtype == dtype
     np.testing.assert_array_equal(X, before)
     np.testing.assert_array_equal(fitted[12:], X[12:])
@@ -103,17 +96,3 @@ def test_a_lexicon_that_does_not_fit_is_refused(space):
     for pairs in ([], [("w1", "w1")], [("w1", "nowhere")]):
         with pytest.raises(InvalidInputError, match="no pair of the lexicon has non-zero vectors"):
             counterfit(space, pairs)
-
-
-@pytest.mark.slow
-def test_simlex_rises_by_ten_points_on_glove(data, glove):
-    # Part of the file, for speed.
-    vectors = as_vectors((glove.words[:30_000], glove.vectors[:30_000]))
-    lexicon = load_lexicon(data, offline=True)
-    assert ("good", "bad") in lexicon["antonyms"]
-    assert not any(word.startswith("en_") for pair in lexicon["synonyms"] for word in pair)
-    fitted = counterfit(vectors, **lexicon)
-    scores = [evaluate(each, ["similarity"], data=data) for each in (vectors, fitted)]
-    assert scores[1]["SimLex"].score >= scores[0]["SimLex"].score + 10
-    assert scores[1]["SimVerb"].score >= scores[0]["SimVerb"].score + 8
-    assert len(collect_rows(fitted, ["cheap"])) == 1
