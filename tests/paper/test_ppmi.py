@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import unicodedata
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.estimators import ConceptorNegation
 from conceptor.paper import ppmi as module
 from conceptor.paper.ppmi import cooccurrence, ppmi, truncated_svd, weight_eigenvalues
 
@@ -174,26 +172,6 @@ def test_the_factors_are_those_of_a_dense_decomposition(rng):
         vectors = weight_eigenvalues(left, values, power)
         assert np.isfinite(vectors).all()
         assert not vectors[:, 1:].any()
-
-
-@pytest.fixture(scope="module")
-def real():
-    """Words and singular vectors and values from news stories that gensim carries."""
-    gensim = pytest.importorskip("gensim")
-    path = Path(gensim.__file__).parent / "test/test_data/lee_background.cor"
-    counted = cooccurrence(path, min_count=5)
-    return counted.words, *truncated_svd(ppmi(counted), 60)
-
-
-def test_negated_conceptor_of_pmi_vectors_is_the_papers_closed_form(real):
-    _, theta, values = real
-    E = theta * values
-    for aperture in (0.05, 0.5, 2.0):
-        negated = ConceptorNegation(aperture, power=1, unit=False).fit_transform(E)
-        threshold = len(E) * aperture**-2
-        expected = E * (threshold / (values**2 + threshold))
-        np.testing.assert_allclose(negated, expected, atol=2e-5 * np.abs(expected).max())
-        assert not np.allclose(negated, E, atol=1e-2 * np.abs(E).max())
 
 
 def test_mistakes_are_named():
