@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conceptor import AffineMap, Conceptor, open_vectors, postprocess, write_vectors
+from conceptor import Conceptor, open_vectors, postprocess, write_vectors
 from conceptor.algebra.gates import scale_free_aperture
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
@@ -125,18 +125,6 @@ def test_not_usage_is_conceptor_negation(file, tmp_path) -> None:
     np.testing.assert_allclose(
         read(tmp_path / "cn.bin"), read(tmp_path / "not-usage.bin"), atol=1e-6
     )
-
-
-def test_the_file_holds_the_mapped_vectors(table, file, tmp_path) -> None:
-    solved, report = debias(
-        file, tmp_path / "out.npy", {"gender": PAIRS}, save_map=tmp_path / "map.safetensors"
-    )
-    assert (report.words, report.method) == (306, "not (gender)")
-    ((words, rows),) = open_vectors(tmp_path / "out.npy").chunks()
-    assert list(words) == table.words
-    np.testing.assert_allclose(rows, solved.map(table.vectors), rtol=1e-5, atol=1e-6)
-    saved = AffineMap.load(tmp_path / "map.safetensors")
-    np.testing.assert_array_equal(saved(table.vectors), solved.map(table.vectors))
 
 
 def test_expressions_and_lists_that_leave_nothing(table) -> None:
