@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conceptor import most_similar, write_vectors
+from conceptor import most_similar
 from conceptor.base.errors import InvalidInputError
 from conceptor.fit import fit_methods
-from tests.processes import call
 
 WORDS = [f"w{i:03d}" for i in range(300)]
 
@@ -55,13 +54,3 @@ def test_common_words_are_preferred_where_the_file_is_sorted(table):
     assert usual == mild != plain
     alphabetical = most_similar(table, "w003")["original"]["w003"]
     assert alphabetical == most_similar(table, "w003", prior=0.0)["original"]["w003"]
-
-
-def test_the_command(table, tmp_path):
-    write_vectors(tmp_path / "v.bin", [table])
-    run = call("neighbors", "v.bin", "w003", cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    near = most_similar(tmp_path / "v.bin", "w003", ["original", "cn"])
-    for method in ("original", "cn"):
-        assert method in run.stdout
-        assert all(one.word in run.stdout for one in near[method]["w003"])
