@@ -38,17 +38,6 @@ def test_neighbors_are_the_nearest_rows_for_any_name_of_a_row(rows) -> None:
         assert [each.word for each in near] == [TEXTS[each.rank - 1] for each in near]
 
 
-def test_files_tables_and_arrays_have_the_same_neighbors(rows, tmp_path) -> None:
-    np.save(tmp_path / "x.npy", rows)
-    (tmp_path / "t.txt").write_text("\n".join(TEXTS))
-    sources = [(rows, TEXTS), (tmp_path / "x.npy", tmp_path / "t.txt"), ((TEXTS, rows), None)]
-    first, second, third = (
-        most_similar(vectors, [3, TEXTS[9]], ["original", "gentle"], texts=texts)
-        for vectors, texts in sources
-    )
-    assert first == second == third
-
-
 def test_p_is_the_share_of_random_pairs_with_such_a_cosine(rows) -> None:
     near = most_similar(rows, 5, n=400)["original"]["6"]
     unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float64)
