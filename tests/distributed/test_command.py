@@ -10,44 +10,53 @@ from threading import Thread
 
 import distributed
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from conceptor import AffineMap, ConceptorError
 from conceptor.distributed import cluster, connect
 from conceptor.distributed.processing import MAP_NAME, RECORD
-from tests.distributed.shards import names
+from tests.distributed.shards import names, read_parquet, states, table, write_parquet
 from tests.processes import call, execute
 
 
-def test_a_bad_row_and_the_rest_once_it_is_repaired(tmp_path, scheduler):
-    folder = tmp_path / "in"
-    folder.mkdir()
-    rng = np.random.default_rng(0)
-    good = rng.standard_normal((4, 300, 8)).astype(np.float32)
-    for i, rows in enumerate(good):
-        np.save(folder / f"{i}.npy", rows)
-    bad = good[2].copy()
-    bad[17, 3] = np.nan
-    np.save(folder / "2.npy", bad)
-    arguments = ["postprocess", folder, tmp_path / "out", "--scheduler", scheduler]
-    arguments += ["--method", "abtt"]
+def test_the_rest_is_done_once_bad_rows_are_repaired(folder, X, scheduler):
+    """Two bad ones: the first is named, the others are done, and the same call does the rest."""
+    for number in (2, 4):
+        rows = X[100 * number : 100 * number + 100].copy()
+        rows[41, 3] = np.nan
+        pq.write_table(table(rows, 100 * number), folder / f"in/part-{number}.parquet")
+    arguments = ["postprocess", folder / "in", folder / "out", "--scheduler", scheduler]
+    arguments += ["--method", "cn:aperture=2:lengths=unit", "--weights", "uniform"]
     run = call(*arguments)
     assert run.returncode == 2
     dashboard, line = run.stderr.splitlines()
     assert "dashboard at http://127.0.0.1:" in dashboard
-    assert "row 18" in line
+    assert "in/part-2.parquet, row 42: the vector of 'w241' has NaN" in line
     assert line.endswith(
-        "the other 3 of 4 shards are done: fix this and repeat the same call to finish the rest"
+        "(and 1 more shards); the other 4 of 6 shards are done: "
+        "fix this and repeat the same call to finish the rest"
     )
-    np.save(folder / "2.npy", good[2])
-    run = call(*arguments, "--json", "--save-map", tmp_path / "map.safetensors")
+    done = states(folder / "out")
+    assert len(done) == 4
+    map_ = AffineMap.load(folder / "out" / MAP_NAME)
+    for number, repaired in enumerate(write_parquet(folder / "again", X, 6)):
+        if number in (2, 4):
+            repaired.replace(folder / "in" / repaired.name)
+    (folder / "out/part-1.parquet").unlink()
+    run = call(*arguments, "--json", "--save-map", folder / "map.safetensors")
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)
-    assert (report["words"], report["dimension"]) == (1200, 8)
-    assert names(tmp_path / "out") == {RECORD, MAP_NAME, *names(folder)}
-    map_ = AffineMap.load(tmp_path / "map.safetensors")
-    for i, rows in enumerate(good):
-        np.testing.assert_allclose(np.load(tmp_path / f"out/{i}.npy"), map_(rows), atol=1e-6)
+    assert (report["words"], report["dimension"]) == X.shape
+    assert report["remarks"] == ["3 of 6 shards were already done"]
+    after = states(folder / "out")
+    kept = {name for name in done if done[name] == after[name]}
+    assert kept == {f"part-{i}.parquet" for i in (0, 3, 5)}
+    assert names(folder / "out") == {RECORD, MAP_NAME, *names(folder / "in")}
+    saved = AffineMap.load(folder / "map.safetensors")
+    np.testing.assert_array_equal(saved.matrix, map_.matrix)
+    written = read_parquet(sorted((folder / "out").glob("part-*")))
+    np.testing.assert_allclose(written, map_(X), atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -155,34 +155,6 @@ def test_another_request_is_not_mixed_in(method, options, rows, message, folder,
         postprocess(folder / "in", folder / "out", "cn:aperture=2")
 
 
-def test_a_repaired_shard_is_written_with_the_same_map(folder, X):
-    """Two bad ones: the first is named, the others are done, and the same call does the rest."""
-    for number in (2, 4):
-        rows = X[100 * number : 100 * number + 100].copy()
-        rows[41, 3] = np.nan
-        pq.write_table(table(rows, 100 * number), folder / f"in/part-{number}.parquet")
-    with pytest.raises(
-        InvalidInputError,
-        match=r"in/part-2.parquet, row 42: the vector of 'w241' has NaN.*\(and 1 more shards\)"
-        r"; the other 4 of 6 shards",
-    ):
-        transform(folder / "in", folder / "out")
-    done = states(folder / "out")
-    assert len(done) == 4
-    map_ = AffineMap.load(folder / "out" / MAP_NAME)
-    write_parquet(folder / "again", X, 6)
-    for number in (2, 4):
-        (folder / f"again/part-{number}.parquet").replace(folder / f"in/part-{number}.parquet")
-    (folder / "out/part-1.parquet").unlink()
-    report = transform(folder / "in", folder / "out")
-    assert report.remarks == ["3 of 6 shards were already done"]
-    after = states(folder / "out")
-    assert {name for name in done if done[name] == after[name]} == {
-        f"part-{i}.parquet" for i in (0, 3, 5)
-    }
-    np.testing.assert_allclose(read_parquet(parts(folder / "out")), map_(X), atol=1e-6)
-
-
 def test_an_input_that_changed_after_the_map_was_estimated_is_refused(folder, X, monkeypatch):
     changed = folder / "in/part-3.parquet"
     transform(folder / "in", folder / "out")
