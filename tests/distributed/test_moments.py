@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from itertools import pairwise
 
-import fsspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -70,16 +69,13 @@ def test_files_of_every_kind_and_order(tmp_path):
     assert_close(both, Moments.from_vectors(np.concatenate([X[300:], X[:50]])))
 
 
-def test_archives_and_other_file_systems(tmp_path):
+def test_archives_and_addresses(tmp_path):
     X = vectors(100)
     write_parquet(tmp_path / "in", X, 3)
     archive = shutil.make_archive(str(tmp_path / "all"), "zip", tmp_path / "in")
     inside = f"zip://*.parquet::file://{archive}"
     assert_close(moments(inside, weights="zipf"), expected(X, "zipf"))
     assert_close(moments(f"file://{tmp_path}/in"), Moments.from_vectors(X))
-    memory = fsspec.filesystem("memory")
-    memory.put(str(tmp_path / "in") + "/", "/moments/", recursive=True)
-    assert_close(moments("memory://moments/*.parquet"), Moments.from_vectors(X))
 
 
 @pytest.mark.parametrize(
