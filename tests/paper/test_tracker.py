@@ -18,11 +18,10 @@ DIMENSION, VALUES = 5, 4
 
 def setup_module() -> None:
     """Import PyTorch only where the tests run, not in every process that collects them."""
-    global torch, QUICK, EMBEDDING, TRUST, Examples, Tracker, TrackerOptions, known_units
+    global torch, QUICK, EMBEDDING, Examples, Tracker, TrackerOptions, known_units
     global phrase_vector, predict, random_units, run_trial, score_turns, split_turns, track, train
     torch = pytest.importorskip("torch")
     from conceptor.paper.tracker import (
-        TRUST,
         Examples,
         Tracker,
         TrackerOptions,
@@ -106,17 +105,6 @@ def test_scores_are_those_of_the_formulas(generator, turns, published) -> None:
     few = turns.take(torch.tensor([4, 1, 0]))
     assert few.words.shape[1] == 2  # as the longest of them
     torch.testing.assert_close(score_turns(tracker, few), fast[[4, 1, 0]])
-
-
-def test_a_new_tracker_keeps_its_belief_unless_a_score_is_clearly_higher(generator) -> None:
-    values = torch.randn(VALUES, DIMENSION, generator=generator)
-    tracker = Tracker(values, TrackerOptions(), generator)
-    before = torch.arange(VALUES + 1)
-    for score, changed in ((TRUST - 0.1, False), (TRUST + 0.1, True)):
-        scores = torch.zeros(VALUES + 1, VALUES + 1)
-        scores[:, 0] = score
-        believed = tracker.beliefs(scores, before).argmax(1)
-        assert believed.tolist() == ([0] * len(before) if changed else before.tolist())
 
 
 def test_the_update_is_its_formula(generator) -> None:
