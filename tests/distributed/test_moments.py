@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from conceptor import Moments
 from conceptor.base.errors import InvalidInputError
-from conceptor.vectors import write_vectors
 from tests.distributed.shards import assert_close, moments, table, vectors, write_parquet
 
 COUNTS = {f"w{i}": float(i % 5) for i in range(0, 300, 3)}
@@ -49,24 +48,12 @@ def test_any_partition_of_parquet_shards(cuts, group, weights, tmp_path_factory)
 
 def test_a_vocabulary_goes_by_words_or_global_rank(tmp_path):
     X = vectors(300)
-    write_parquet(tmp_path, X, 12, row_group_size=20)  # numbers in names are sorted by value
+    paths = write_parquet(tmp_path, X, 12, row_group_size=20)  # names are sorted by their numbers
     assert_close(moments(tmp_path, vocabulary="top:130"), Moments.from_vectors(X[:130]))
+    both = moments([paths[3], paths[0]], vocabulary="top:40")  # in the order of the call
+    assert_close(both, Moments.from_vectors(np.concatenate([X[75:100], X[:15]])))
     chosen = moments(tmp_path, weights=COUNTS, vocabulary={"w3", "w5", "w252"})
     assert_close(chosen, Moments.from_vectors(X[[3, 252]], [3.0, 2.0]))
-
-
-def test_files_of_every_kind_and_order(tmp_path):
-    X = vectors(400)
-    for i, rows in enumerate(np.split(X, 4)):
-        np.save(tmp_path / f"{i}.npy", rows if i else rows.astype(">f8"))
-        words = [f"w{100 * i + j}" for j in range(100)]
-        write_vectors(tmp_path / f"{i}.vec.gz", [(words, rows)], count=100)
-        write_vectors(tmp_path / f"{i}.bin", [(words, rows)])
-    for pattern in ("*.npy", "*.vec.gz", "*.bin"):
-        assert_close(moments(tmp_path / pattern, weights="zipf"), expected(X, "zipf"))
-    assert_close(moments(tmp_path / "*.bin", weights=COUNTS), expected(X, "counts"))
-    both = moments([tmp_path / "3.bin", tmp_path / "0.bin"], vocabulary="top:150")
-    assert_close(both, Moments.from_vectors(np.concatenate([X[300:], X[:50]])))
 
 
 def test_archives_and_addresses(tmp_path):
