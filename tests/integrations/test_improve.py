@@ -13,6 +13,7 @@ import conceptor
 from conceptor import improve, open_vectors
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.table import WordVectors
+from tests.vectors.whole import read_all
 
 N, DIMENSION = 400, 12
 
@@ -29,10 +30,6 @@ def words() -> list[str]:
     return [f"w{i}" for i in range(N)]
 
 
-def rows_in(path) -> np.ndarray:
-    return np.concatenate([rows for _, rows in open_vectors(path).chunks()])
-
-
 @pytest.fixture
 def written(words, X, tmp_path):
     """What `postprocess` writes for these vectors, by a method's name."""
@@ -40,7 +37,7 @@ def written(words, X, tmp_path):
     def make(method: str = "cn") -> np.ndarray:
         conceptor.write_vectors(tmp_path / "in.npy", [(words, X)], force=True)
         conceptor.postprocess(tmp_path / "in.npy", tmp_path / "out.npy", method, force=True)
-        return rows_in(tmp_path / "out.npy")
+        return read_all(open_vectors(tmp_path / "out.npy"))[1]
 
     return make
 
@@ -132,7 +129,7 @@ def test_the_lines_that_convert_a_pickle_do(kv, X, tmp_path, monkeypatch) -> Non
     with pytest.raises(InvalidInputError, match="never opened") as refused:
         improve("vectors.kv")
     exec(str(refused.value).partition("convert it with gensim: ")[2])
-    assert np.array_equal(rows_in(Path("vectors.bin")), X)
+    assert np.array_equal(read_all(open_vectors(Path("vectors.bin")))[1], X)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from conceptor.fit import FitOptions
 from conceptor.vectors.formats.static_model import write_folder
 from tests.processes import call
 from tests.static_models.conftest import TEXTS, WORDS
+from tests.vectors.whole import read_all
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs the static extra")
 
@@ -35,13 +36,6 @@ def make_vectors(rows, n=8, seed=0):
     return vectors.astype(np.float32)
 
 
-def read(folder):
-    """Return the tokens and the vectors of a folder."""
-    chunks = list(open_vectors(folder).chunks())
-    tokens = [token for labels, _ in chunks for token in labels]
-    return tokens, np.concatenate([rows for _, rows in chunks])
-
-
 @pytest.fixture
 def options(tmp_path):
     lines = (f"{word} {1000 / (rank + 2.7)}" for rank, word in enumerate(WORDS))
@@ -61,8 +55,8 @@ def test_a_folder_becomes_a_folder_like_it(folder, tmp_path, options):
     out, map_file = tmp_path / "out", tmp_path / "map.safetensors"
     report = postprocess(folder, out, options=options, save_map=map_file)
     assert report.method == "cn:lengths=kept"
-    tokens, before = read(folder)
-    after_tokens, after = read(out)
+    tokens, before = read_all(open_vectors(folder))
+    after_tokens, after = read_all(open_vectors(out))
     dtype = open_vectors(folder).dtype
     assert open_vectors(out).dtype == dtype
     assert after_tokens == tokens
@@ -80,7 +74,7 @@ def test_a_folder_becomes_a_folder_like_it(folder, tmp_path, options):
     with pytest.raises(InvalidInputError, match="exists"):
         postprocess(folder, folder, options=options, force=True)
     postprocess(folder, tmp_path / "out.txt", options=options)
-    assert read(tmp_path / "out.txt")[0][3:] == WORDS
+    assert read_all(open_vectors(tmp_path / "out.txt"))[0][3:] == WORDS
 
 
 @pytest.mark.parametrize("folder", ["float32"], indirect=True)
@@ -122,7 +116,7 @@ def test_tokens_that_share_rows_get_one_each(tmp_path, options):
     load(whole, vocabulary_quantization=9).save_pretrained(few)
     theirs = load(few)
     expected = theirs.embedding[theirs.token_mapping] * theirs.weights[:, None]
-    np.testing.assert_allclose(read(few)[1], expected, rtol=1e-6)
+    np.testing.assert_allclose(read_all(open_vectors(few))[1], expected, rtol=1e-6)
     postprocess(few, out, options=options, save_map=tmp_path / "map")
     better = load(out)
     assert better.token_mapping is None
