@@ -116,9 +116,7 @@ def test_missing_concepts(clouds):
     task = toy(labels)
     assert (task.score(vectors).used, task.score(vectors).total) == (150, 200)
     assert task.score(vectors).score == 100
-    nothing = task.score(WordVectors(["x"], np.ones((1, 5))))
-    assert (nothing.used, nothing.total) == (0, 200)
-    assert np.isnan(nothing.score)
+    assert np.isnan(task.score(WordVectors(["x"], np.ones((1, 5)))).score)
 
 
 def test_reading_refuses_other_tables(tmp_path):
