@@ -73,9 +73,7 @@ def test_unknown_texts_come_with_texts_that_contain_them(rows) -> None:
     assert len(reports) == 1
 
 
-def test_settings_of_words_do_not_apply(rows) -> None:
-    with pytest.raises(InvalidInputError, match="prior is for words"):
-        most_similar(rows, 1, prior=0.1)
+def test_words_take_no_background(rows) -> None:
     words = WordVectors([f"w{i}x" for i in range(COUNT)], rows)
     with pytest.raises(InvalidInputError, match="background is for texts"):
         most_similar(words, "w1x", background=Background.fit(rows))
