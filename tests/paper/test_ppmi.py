@@ -132,7 +132,6 @@ def test_bad_text_is_named_with_its_place(tmp_path):
         ([tmp_path / "none.txt"], "no such file"),
         (tmp_path, "is a directory"),
         ([], "the corpus is empty"),
-        (["\n"], "the corpus is empty"),
     ]:
         with pytest.raises(InvalidInputError, match=message):
             cooccurrence(corpus)
@@ -177,7 +176,5 @@ def test_the_factors_are_those_of_a_dense_decomposition(rng):
 def test_mistakes_are_named():
     with pytest.raises(InvalidInputError, match="window must be at least 1"):
         cooccurrence(["a b"], window=0)
-    with pytest.raises(InvalidInputError, match="need a vocabulary of more than 500 words"):
-        truncated_svd(ppmi(cooccurrence(TEXT, min_count=1)), 500)
     with pytest.raises(InvalidInputError, match="more often than by chance"):
         truncated_svd(0 * ppmi(cooccurrence(TEXT, min_count=1)), 1)
