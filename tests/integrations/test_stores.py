@@ -71,14 +71,10 @@ def test_columns_are_found_or_asked_for(tmp_path):
     check(store)
     assert (store.extra.label, store.extra.id_columns) == ("remark", ["id", "note"])
     check(open_store(table.rename_columns(["id", "note", "embedding", "text"])))  # a usual name
-    with pytest.raises(InvalidInputError, match="found no columns of vectors matching 'nothing'"):
-        open_store(table, text_column="note", column="nothing")
     with pytest.raises(InvalidInputError, match="id is not a column of text"):
         open_store(table, text_column="id")
     with pytest.raises(InvalidInputError, match="has no vectors"):
         open_store(table.drop_columns("embedding"), text_column="note")
-    wide = pa.table({"text": TEXTS} | {f"d{i}": ROWS[:, i] for i in range(N)})
-    check(open_store(wide))  # one column per dimension
 
 
 def test_bad_rows_are_named():
