@@ -275,6 +275,25 @@ def test_a_drag_needs_no_server_and_the_label_follows_the_hand(page):
     page.wait_for_function(
         "() => document.getElementById('command').textContent.includes('aperture=')"
     )
+    # A held arrow key decides with every repetition; the last one counts.
+    written = page.evaluate(
+        """() => {
+          const knob = document.getElementById('knob');
+          let written = 0;
+          const write = history.replaceState.bind(history);
+          history.replaceState = (...all) => { written += 1; write(...all); };
+          for (let at = 500; at < 620; at++) {
+            knob.value = at;
+            for (const kind of ['input', 'change']) { knob.dispatchEvent(new Event(kind)); }
+          }
+          return written;
+        }"""
+    )
+    assert written < 3
+    page.wait_for_function(
+        """() => Math.abs(new URLSearchParams(location.search).get('value')
+          / document.getElementById('knob-value').textContent - 1) < 0.01"""
+    )
     page.click("#marks button:has-text('automatic')")
     page.wait_for_function("() => !new URLSearchParams(location.search).has('value')")
 
@@ -295,6 +314,26 @@ def test_the_curve_is_a_handle_and_its_directions_have_words(page, session):
     page.wait_for_function("() => new URLSearchParams(location.search).has('value')")
     settings = Settings("cn", value=float(query(page)["value"][0]))
     assert session.solve(settings)["gate"][0] == pytest.approx(1 / 3, abs=0.02)
+
+
+@pytest.mark.slow
+def test_umap_is_computed_in_the_background(page):
+    pytest.importorskip("umap", reason="needs the explore extra")
+    page.select_option("#kind", "neighborhoods")
+    page.wait_for_selector("#map.computing")
+    count = drawn(page)
+    page.focus("#knob")
+    page.keyboard.press("ArrowRight")  # the plane still follows
+    drawn(page, count)
+    page.wait_for_selector("#map:not(.computing)", timeout=120_000)
+    assert query(page)["map"] == ["neighborhoods"]
+    assert "bank" in names(page, ".query")
+    where = page.evaluate("[...document.querySelectorAll('#map-labels .query')][0].style.transform")
+    count = drawn(page)
+    page.select_option("#kind", "")
+    drawn(page, count)
+    again = page.evaluate("[...document.querySelectorAll('#map-labels .query')][0].style.transform")
+    assert where != again
 
 
 @pytest.mark.slow
