@@ -219,7 +219,7 @@ export class WordMap {
     const along = ranks.map((rank) => Math.log(rank) / top);
     const { dots, color } = this;
     const sizes = color ? Float32Array.from(ranks, () => 1) : Float32Array.from(along, (share) => 0.7 + 2.2 * (1 - share) ** 2);
-    const kinds = color ? color.groups : along.map((share) => Math.round((STEPS - 1) * share));
+    const kinds = color ? color.groups : along.map((share) => Math.round((STEPS - 1) * share ** 1.5));
     const shades = color ? groupColors(color.names.length, color.isRamp) : groupColors(STEPS, true);
     Object.assign(dots, { sizes, kinds: Uint8Array.from(kinds), colors: shades.map(channels), halos: color ? 0 : HALOS });
     this.redraw();
