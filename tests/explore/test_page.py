@@ -69,6 +69,17 @@ def drawn(page, more_than: int = 0) -> int:
     return int(page.evaluate("document.getElementById('map').dataset.drawn"))
 
 
+def layout_shift(page) -> float:
+    return page.evaluate(
+        """() => new Promise((answer) => {
+          const sum = (list) => list.getEntries().reduce((all, each) => all + each.value, 0);
+          new PerformanceObserver((list) => answer(sum(list)))
+            .observe({ type: 'layout-shift', buffered: true });
+          setTimeout(() => answer(0), 300);
+        })"""
+    )
+
+
 def look_up(page, word: str, key: str = "Enter") -> None:
     page.fill("#like", word)
     page.press("#like", key)
@@ -418,15 +429,7 @@ def test_map_picture_and_command_are_exported(page, session, tmp_path):
 
 def test_the_slider_is_few_tabs_away_and_nothing_shifts(browser, address):
     page = open_page(browser, address, "&like=bank", reduced_motion="no-preference")
-    shift = page.evaluate(
-        """() => new Promise((answer) => {
-          const sum = (list) => list.getEntries().reduce((all, each) => all + each.value, 0);
-          new PerformanceObserver((list) => answer(sum(list)))
-            .observe({ type: 'layout-shift', buffered: true });
-          setTimeout(() => answer(0), 300);
-        })"""
-    )
-    assert shift < 0.05
+    assert layout_shift(page) < 0.05
     page.evaluate("document.body.focus()")
     stops = []
     while "knob" not in stops and len(stops) < 25:
@@ -459,6 +462,7 @@ def test_the_page_fits_a_phone(browser, address):
     words = f"&like={'long' * 100}&like=😀&without=<b>bold</b>&color=cluster"
     size = {"width": width, "height": 740}
     page = open_page(browser, address, words, viewport=size, has_touch=True)
+    assert layout_shift(page) < 0.05
     page.click("#export")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.locator("h1").tap()  # closes the menu
@@ -507,6 +511,7 @@ def test_texts_are_searched_read_listed_and_grouped(browser, texts):
     )
     assert "year\n1954" in page.inner_text("#reading").replace("\n\n", "\n")
     assert page.inner_text("#sentence").startswith("One direction held ")
+    assert layout_shift(page) < 0.05
     # What is about words is not there.
     shown = page.inner_text("body")
     assert not re.search("frequen|common|Weights|Nearest words|log rank", shown)
