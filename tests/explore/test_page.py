@@ -317,7 +317,7 @@ def test_the_curve_is_a_handle_and_its_directions_have_words(page, session):
         "word => document.getElementById('direction').textContent.includes(word)", arg=ends[0][0]
     )
     assert all(word in page.inner_text("#direction") for end in ends for word in end)
-    assert re.search(r"\|r\| = 0\.\d\d with log frequency", page.text_content("#gate .first"))
+    assert re.search(r"\|r\| = 0\.\d\d with log rank", page.text_content("#gate .first"))
     # Pull the strongest direction down to a third.
     page.mouse.down()
     page.mouse.move(gate["x"] + 45, gate["y"] + 10 + 148 * 2 / 3, steps=3)
@@ -338,6 +338,7 @@ def test_umap_is_computed_in_the_background(page):
     drawn(page, count)
     page.wait_for_selector("#map:not(.computing)", timeout=120_000)
     assert query(page)["map"] == ["neighborhoods"]
+    assert "of this map was" in page.inner_text("#sentence")
     assert "bank" in names(page, ".query")
     where = page.evaluate("[...document.querySelectorAll('#map-labels .query')][0].style.transform")
     count = drawn(page)

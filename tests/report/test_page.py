@@ -77,6 +77,7 @@ def test_a_result_in_every_form():
     assert result.csv() == csv
     html = result.html()
     assert "<h1>title</h1>" in html
+    assert 'role="region" aria-label="A | B"' in html
     assert '<td class="best">1 &amp; 2</td>' in html
     assert "<li>The end; see --help.</li>" in html
     assert "<details open>" in html

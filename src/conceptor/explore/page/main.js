@@ -73,6 +73,7 @@ function tellStory() {
   const shares = isFrequency ? [map.base.before, map.at].map((points) => explained(points, map.logs)) : strongest();
   const sentence = byId(isFrequency ? "by-frequency" : "by-direction");
   sentence.hidden = false;
+  byId("what").textContent = map.path?.before ? "map" : "plane";
   sentence.querySelectorAll("b").forEach((number, i) => { number.textContent = `${(100 * shares[i]).toFixed(0)}%`; });
 }
 
