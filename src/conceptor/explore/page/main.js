@@ -271,7 +271,7 @@ async function askNeighborhoods() {
     if (!state.kind || asked !== String(settings(state))) { asked = ""; continue; }
     shownNeighborhoods = asked;
     map.setPath(answer, null);
-    askNeighbors();
+    map.setChosen(neighbors?.places);
   }
   isComputing = false;
   byId("map").classList.remove("computing");
@@ -283,7 +283,7 @@ select("kind").addEventListener("change", () => {
   shownNeighborhoods = "";
   if (!state.kind && plane) {
     map.setPath(plane, solution?.slider ? state.value ?? solution.slider.default : null);
-    askNeighbors();
+    map.setChosen(neighbors?.places);
   }
   askNeighborhoods();
 });
