@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.manifold import trustworthiness
 
-from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.concepts.neighbors import most_similar
 from conceptor.concepts.query import Query
 from conceptor.evaluation import Battery, evaluate
@@ -147,8 +147,10 @@ def test_the_map_at_each_value_is_that_of_the_vectors(session):
         np.testing.assert_allclose(points, expected, atol=0.02)
 
 
-def test_neighborhoods_keep_near_words_near(session, monkeypatch):
-    """More than the plane does, before and after; they need an extra."""
+@pytest.mark.slow
+def test_neighborhoods_keep_near_words_near(monkeypatch):
+    """More than the plane does; they need an extra, and a process that may be killed."""
+    session = Session(toy_vectors(), methods=["cn"])
     with monkeypatch.context() as patch:
         patch.setattr("conceptor.explore.session.find_spec", lambda name: None)
         with pytest.raises(MissingExtraError, match=r"UMAP.*conceptor\[explore\]"):
@@ -161,6 +163,12 @@ def test_neighborhoods_keep_near_words_near(session, monkeypatch):
         assert (own**2).sum(axis=1).mean() == pytest.approx(1, abs=0.01)
         kept, flat = (trustworthiness(side, each, metric="cosine") for each in (own, plane))
         assert kept > max(flat, 0.8)
+    session._cache = Cache()  # without the first answer
+    for process in session._worker._processes.values():
+        process.kill()
+    with pytest.raises(ConceptorError, match="UMAP was stopped"):
+        session.neighborhoods(session.default)
+    assert session.neighborhoods(session.default)["before"] == answer["before"]
 
 
 def test_a_query_is_placed_where_the_map_has_it(session):

@@ -6,10 +6,12 @@ import csv
 import io
 import json
 import shlex
+import signal
 import warnings
 from base64 import b64encode
 from collections import Counter
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
@@ -25,7 +27,7 @@ import numpy as np
 from conceptor.algebra.background import BackgroundWarning, percent_below
 from conceptor.algebra.gates import DropLeading, LevelLeading, Negation, scale_free_aperture
 from conceptor.base.arrays import unit_rows, unit_rows32
-from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.base.progress import silent
 from conceptor.concepts.neighbors import UnknownWordsError, choose_background, choose_prior, shorten
 from conceptor.concepts.query import Query
@@ -526,7 +528,9 @@ class Session:
 
     @cached_property
     def _worker(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, get_context("spawn"))
+        # Ctrl+C in a terminal stops it at once, without a traceback.
+        interrupt = signal.SIGINT, signal.SIG_DFL
+        return ProcessPoolExecutor(1, get_context("spawn"), signal.signal, interrupt)
 
     def neighborhoods(self, settings: Settings) -> dict[str, Any]:
         """Return UMAP of the map's rows before and after, as a path with one turn.
@@ -539,7 +543,11 @@ class Session:
 
         def embed(side: Side, start: Float64) -> Float64:
             rows = side.rows(layout.places).astype(np.float32)
-            return self._worker.submit(neighborhoods, rows, start).result()
+            try:
+                return self._worker.submit(neighborhoods, rows, start).result()
+            except BrokenProcessPool:
+                self.__dict__.pop("_worker", None)  # the next request starts another
+                raise ConceptorError("UMAP was stopped, perhaps for lack of memory") from None
 
         def from_plane() -> Float64:
             return embed(before, layout.before(before.rows(layout.places)))
