@@ -111,6 +111,8 @@ def test_the_measured_rows_are_those_that_postprocess_writes(
         ("gentle binary", "gentle", "binary"),
     ]:
         postprocess(tmp_path / "rows.npy", tmp_path / "out.npy", method, dtype=dtype, force=True)
+        size = (tmp_path / "out.npy").stat().st_size - COUNT * compared.forms[name].bytes
+        assert 0 < size <= 256  # NumPy's header
         written = np.concatenate([part for _, part in open_vectors(tmp_path / "out.npy").chunks()])
         again = compare_texts(written, ["original"], pairs=pairs, **PLAIN)
         # A last bit that BLAS rounds differently may change a code of int8.
@@ -195,7 +197,7 @@ def test_the_best_method_that_is_significantly_better_is_used(rng) -> None:
     assert found.method == "cn"
     assert found.lines[0].startswith("Use cn: your scored pairs +")
     assert found.smaller == "gentle 4 int8"
-    assert "4 bytes per row instead of 32" in found.lines[1]
+    assert "8 bytes per row instead of 32" in found.lines[1]
 
 
 def test_without_labels_nothing_is_better(rng, rows) -> None:

@@ -81,9 +81,10 @@ class Form:
 
     @property
     def bytes(self) -> int:
-        """The number of bytes for a row's numbers; cosines need no scales."""
+        """The size of a row in `.npy`, with its scale if it has one."""
         encoding = Encoding(self.dtype, self.dimensions)
-        return encoding.width * encoding.stored.itemsize
+        numbers = encoding.width * encoding.stored.itemsize
+        return encoding.record.itemsize if encoding.has_scales else numbers
 
     @property
     def whole(self) -> bool:
@@ -278,7 +279,7 @@ class TextComparison(Comparison):
             if is_better and not any(each.sign < 0 for each in gains[name]):
                 return name, f"Use {name}: {self._describe(name)}."
         best = f"The best of them is {ranked[0]}: {self._describe(ranked[0])}."
-        return ORIGINAL, f"{_LEAVE}no method is significantly better. {best}"
+        return ORIGINAL, f"{_LEAVE}no method gains significantly without a loss. {best}"
 
     def _labeled_gains(self, name: str, confidence: float = CONFIDENCE) -> list[Interval]:
         """Return a form's gains on the user's labels, one for each family."""
@@ -305,9 +306,11 @@ class TextComparison(Comparison):
         cost = f"{100 + gains[0][name].difference:.0f}% of the neighbors kept"
         cost = self._describe(name) if self.labeled else cost
         form, options = smaller[name], ""
+        stored = f" --dtype {form.dtype}" if form.dtype != _FLOAT32 else ""
         if not form.recipe.is_original:
-            stored = f" --dtype {form.dtype}" if form.dtype != _FLOAT32 else ""
             options = f" (--method {form.recipe}{stored})"
+        elif not form.cut:
+            options = f" (convert to .npy with{stored})"
         instead = f"{size:,} bytes per row instead of {whole:,}"
         return name, f"To save space, {name}: {instead}, {cost}{options}."
 

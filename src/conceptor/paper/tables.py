@@ -141,12 +141,14 @@ class Reproduction:
 def reproduction_result(reproduction: Reproduction) -> Result:
     """Return measured scores next to published ones, in every output format."""
     head = [*(each.name for each in fields(PaperCell)), "difference"]
+    title, *notes = reproduction.notes
     return Result(
         reproduction.to_dict(),
         reproduction_tables(reproduction),
-        [*reproduction.notes, *reproduction.remarks],
-        reproduction.summary,
-        next(iter(reproduction.summary), ""),
+        [title, *reproduction.remarks, *reproduction.summary],
+        notes,
+        # A count of close cells means little on vectors of another size.
+        next(iter([*reproduction.remarks, *reproduction.summary]), ""),
         csv=lambda: csv_text(
             head, ([*astuple(cell), cell.difference] for cell in reproduction.cells)
         ),

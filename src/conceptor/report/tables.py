@@ -101,15 +101,12 @@ def fit_width(table: Table, width: int) -> list[Table]:
 
 
 def rich_table(table: Table) -> RichTable:
-    """Return the table for a terminal."""
+    """Return the table for a terminal, without its title."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
     shown = RichTable(
-        title=Text(table.title) if table.title else None,
-        title_justify="left",
-        title_style="bold",
         box=box.SIMPLE,
         pad_edge=False,
         padding=(0, 1, 0, 0),
