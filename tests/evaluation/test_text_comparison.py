@@ -197,6 +197,9 @@ def test_without_labels_nothing_is_better(rng, rows) -> None:
     assert found.method == "original"
     assert found.smaller == "gentle int8"
     plain = compare_texts(rows, resamples=100)
+    first = text_result(plain).first_screen()  # other neighbors are no loss
+    assert "loss" not in first
+    assert 'class="series s4 main"' in first  # the gate
     assert plain.verdict.method == "original"
     assert "--pairs" in plain.summary[0]
     assert "without resamples" in compare_texts(rows, ["cn"], resamples=0).summary[0]

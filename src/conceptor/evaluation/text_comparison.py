@@ -24,7 +24,7 @@ from conceptor.evaluation.statistics import CONFIDENCE, RESAMPLES, Interval, Mea
 from conceptor.evaluation.task import Evaluation, Outcome, family_name
 from conceptor.evaluation.word_tasks import without_own
 from conceptor.fit import FitOptions, fit_methods
-from conceptor.methods import METHODS, ORIGINAL, Method, MethodsLike, as_methods
+from conceptor.methods import METHODS, ORIGINAL, Method, MethodsLike, Solution, as_methods
 from conceptor.vectors.formats.encoding import DTYPES, Encoding
 from conceptor.vectors.search import Nearest, search
 from conceptor.vectors.texts import as_texts, read_some
@@ -143,14 +143,22 @@ def plan_forms(
 
 def _fit_forms(
     vectors: Vectors, forms: Mapping[str, Form], options: FitOptions | None, progress: Progress
-) -> tuple[dict[str, Change], list[str]]:
-    """Fit each method at each size in one pass; return the forms, and what they were fitted on."""
+) -> tuple[dict[str, Change], dict[str, Solution], list[str]]:
+    """Fit each method at each size in one pass.
+
+    Return the forms, the solutions of the whole ones, and what they were fitted on.
+    """
     learned = [form for form in forms.values() if not form.recipe.is_original]
     maps: dict[str, Any] = {}
+    solutions: dict[str, Solution] = {}
     notes = []
     if methods := {f"{each.method} {each.dimensions}": each.recipe for each in learned}:
         fits = fit_methods(vectors, methods, options, doubts=False, progress=progress)
         maps = {name: fitted.map for name, fitted in fits.methods.items()}
+        for form in learned:
+            solution = fits.methods[f"{form.method} {form.dimensions}"].solution
+            if form.whole and solution is not None:
+                solutions[form.name] = solution
         weights = (each.weights for each in fits.methods.values())
         names = dict.fromkeys(each.description for each in weights if each)
         notes = [f"methods are fitted on {'; '.join(names)} ({fits.count:,})"]
@@ -173,7 +181,7 @@ def _fit_forms(
             *encoding.encode(np.asarray(change(rows), dtype=np.float32))
         )
 
-    return {name: change_of(form) for name, form in forms.items()}, notes
+    return {name: change_of(form) for name, form in forms.items()}, solutions, notes
 
 
 class Verdict(NamedTuple):
@@ -342,7 +350,7 @@ def compare_texts(
         )
     score_pairs = [labels.begin_pairs(*each, selection) for each in pair_sets.items()]
     places = judgments.find(selection, opened.dimension) if judgments else []
-    changes, fit_notes = _fit_forms(opened, forms, options, progress)
+    changes, solutions, fit_notes = _fit_forms(opened, forms, options, progress)
     sample = selection.vectors[selection.sample]
     cautions: list[str] = []
     if len(sample) >= FEWEST_ROWS:
@@ -396,6 +404,7 @@ def compare_texts(
         [*notes, *fit_notes],
         resamples,
         seed,
+        solutions,
         cautions=cautions,
         files=opened.files,
         forms=forms,

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -183,6 +184,6 @@ def draw_gates(reproduction: Reproduction, path: Path) -> None:
         part = reproduction.parts[name]
         gates = {method: np.array(gate) for method, gate in part.gates.items()}
         plot_directions(gates, ax, ylabel="gating coefficient").set_ylim(bottom=-0.03)
-        ax.set_title(f"{name}: {part.title}", fontsize=8)
+        ax.set_title(fill(f"{name}: {part.title}", 80), fontsize=8)
 
     draw_panels(path, list(reproduction.parts), draw, width=6)

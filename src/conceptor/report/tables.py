@@ -178,7 +178,7 @@ def page_table(table: Table) -> str:
         kind = ' class="summary"' if line.summary else ""
         rows.append(f'<tr{kind}><th scope="row">{escape(line.label)}</th>{cells}</tr>')
     return (
-        '<div class="wide" tabindex="0" role="region" aria-label="Table">'
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(table.title)}">'
         f"<table><thead><tr><td></td>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
