@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conceptor import StaticModel
 from conceptor.base.errors import InvalidInputError
-from conceptor.static_models.attaching import Attachment, Start, cut, start_from_zero
+from conceptor.static_models.attaching import Attachment, Start, start_from_zero
 from conceptor.vectors.tokenizer import TokenReader
 
 WORDS = [f"{a}{b}" for a in "bcdfglmnprst" for b in "aeiou"]
@@ -102,17 +102,6 @@ def test_a_constant_changes_the_offset_and_a_factor_the_scale(constant, factor):
     other = attachment(texts, factor * vectors + constant, start, (7,))
     np.testing.assert_allclose(other.mean, factor * one.mean + constant, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(other.fit(None), factor * one.fit(None), atol=2e-3 * max(factor, 1))
-
-
-@given(st.lists(st.integers(1, 200), min_size=1, max_size=20), st.integers(1, 50))
-def test_pieces_are_even_and_lose_nothing(lengths, size):
-    pieces = cut(np.array(lengths), size)
-    assert pieces.max() <= size
-    counts = [-(-length // size) for length in lengths]
-    assert len(pieces) == sum(counts)
-    for length, part in zip(lengths, np.split(pieces, np.cumsum(counts)[:-1]), strict=True):
-        assert part.sum() == length
-        assert np.ptp(part) <= 1
 
 
 def test_texts_of_unknown_tokens_raise():
