@@ -44,6 +44,7 @@ def test_the_rest_is_done_once_bad_rows_are_repaired(folder, X, scheduler):
         if number in (2, 4):
             repaired.replace(folder / "in" / repaired.name)
     (folder / "out/part-1.parquet").unlink()
+    (folder / "out/.part-2.parquet.partial").touch()  # of a worker that was killed
     run = call(*arguments, "--json", "--save-map", folder / "map.safetensors")
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)
