@@ -21,6 +21,7 @@ from conceptor.evaluation.text_comparison import (
     share_kept,
 )
 from conceptor.evaluation.text_tasks import ndcg
+from conceptor.evaluation.word_tasks import without_own
 from conceptor.fit import FitOptions
 from conceptor.methods import METHODS
 from conceptor.report.result import text_result
@@ -299,6 +300,11 @@ def test_few_rows() -> None:
         found = compare_texts(X, resamples=20)
         json.dumps(found.to_dict(), allow_nan=False)
         assert text_tables(found)
+
+
+def test_the_row_itself_is_left_out(rng) -> None:
+    near = np.array([[3, 1, 2], [9, 8, 7], [5, 4, 6]])
+    np.testing.assert_array_equal(without_own(near, np.array([1, 0, 5])), [[3, 2], [9, 8], [4, 6]])
 
 
 def test_the_share_of_neighbors_that_stay() -> None:
