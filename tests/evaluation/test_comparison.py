@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from conceptor import ConceptorNegation, estimator
 from conceptor.base.display import format_signed
 from conceptor.concepts.neighbors import Neighbor, Neighbors
 from conceptor.evaluation import Battery, Comparison
@@ -21,7 +22,7 @@ from conceptor.report.result import comparison_result
 from conceptor.report.scores import comparison_csv, comparison_tables
 from conceptor.report.tables import markdown
 from conceptor.vectors.table import WordVectors
-from conceptor.weights import Weights
+from conceptor.weights import Weights, rank_weights
 
 ALL = [name for name, method in METHODS.items() if name != "hsr"]
 
@@ -55,6 +56,24 @@ def options(words) -> FitOptions:
 def comparison(words, vectors, battery, options):
     source = (words, vectors)
     return compare(source, ALL, battery, options, name="toys & <more>", resamples=100)
+
+
+def scores(evaluation):
+    return [o.score for o in evaluation.outcomes]
+
+
+def test_each_method_is_its_estimator_on_its_words(comparison, words, vectors, battery):
+    estimators = {
+        "cn-paper": ConceptorNegation(2.0, power=1, unit=False).fit(vectors[:300]),
+        "cn": ConceptorNegation("auto", weights="zipf").fit(vectors),
+        "zipf-whitening": estimator("whitening").fit(
+            vectors, sample_weight=rank_weights(0, len(vectors))
+        ),
+    }
+    for name, fitted in estimators.items():
+        expected = battery.run(WordVectors(words, fitted.transform(vectors)))
+        assert scores(comparison.evaluations[name]) == pytest.approx(scores(expected))
+    assert any("300 of 500 vectors" in note for note in comparison.notes)
 
 
 def test_gains_are_differences_of_means_with_intervals_around(comparison):
