@@ -16,14 +16,7 @@ from distributed import Client, Security
 from conceptor import ConceptorNegation
 from conceptor.distributed import connect
 from conceptor.distributed.processing import MAP_NAME, RECORD
-from tests.distributed.shards import (
-    names,
-    read_parquet,
-    states,
-    transform,
-    vectors,
-    write_parquet,
-)
+from tests.distributed.shards import names, read_parquet, states, transform, vectors, write_parquet
 from tests.platforms import posix_only
 from tests.processes import command, conceptor, start, until
 
