@@ -167,12 +167,7 @@ def verdict(gains: dict[str, float], rng, labeled=("text-pairs",)):
         outcomes = [Outcome(family, family, "m", 400, 400, scores) for family in families]
         evaluations[name] = Evaluation(name, outcomes, {})
     return TextComparison(
-        "x",
-        evaluations,
-        resamples=500,
-        forms=forms,
-        strongest={"original": 0.3},
-        labeled=labeled,
+        "x", evaluations, resamples=500, forms=forms, strongest={"original": 0.3}, labeled=labeled
     ).verdict
 
 
