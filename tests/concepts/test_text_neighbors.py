@@ -12,6 +12,7 @@ from conceptor.algebra.background import Background, BackgroundWarning
 from conceptor.base.errors import InvalidInputError
 from conceptor.concepts.neighbors import UnknownWordsError
 from conceptor.vectors.table import WordVectors
+from tests.algebra.test_background import all_cosines
 
 COUNT = 500
 TEXTS = [f"This is text number {i}, and it is short." for i in range(COUNT)]
@@ -40,8 +41,7 @@ def test_neighbors_are_the_nearest_rows_for_any_name_of_a_row(rows) -> None:
 
 def test_p_is_the_share_of_random_pairs_with_such_a_cosine(rows) -> None:
     near = most_similar(rows, 5, n=400)["original"]["6"]
-    unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float64)
-    cosines = (unit @ unit.T)[np.triu_indices(COUNT, 1)]
+    cosines = all_cosines(rows.astype(np.float64))
     for each in near[::40]:
         assert each.p == pytest.approx((cosines >= each.score).mean(), rel=0.02, abs=2e-5)
     assert [each.p for each in near] == sorted(each.p for each in near)
@@ -87,8 +87,7 @@ def test_a_map_of_texts_is_saved_with_the_scale_of_its_cosines(rows, tmp_path) -
     np.testing.assert_allclose(AffineMap.load(saved)(rows), mapped, atol=1e-6)
     background = Background.load(saved)
     assert background.rows == COUNT
-    unit = (mapped / np.linalg.norm(mapped, axis=1, keepdims=True)).astype(np.float64)
-    cosines = (unit @ unit.T)[np.triu_indices(COUNT, 1)]
+    cosines = all_cosines(mapped.astype(np.float64))
     for p in (0.5, 0.01):
         assert (cosines >= background.cosine(p)).mean() == pytest.approx(p, rel=0.05)
     # With it, p does not depend on the other rows.
