@@ -216,7 +216,7 @@ def measure_loss(
     # The bootstrap draws documents, not questions.
     _, groups = np.unique(sources, return_inverse=True)
     means = Mean(np.bincount(groups, is_right) / np.bincount(groups))
-    nothing = {"questions": Mean(np.zeros(means.size))}
+    nothing = {"questions": Mean(np.zeros(len(means)))}
     interval = paired_differences(nothing, [{"questions": means}])["questions"].interval(0)
     against = "document" if exact is None else "model"
     numbers = interval.difference, interval.low, interval.high

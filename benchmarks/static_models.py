@@ -321,7 +321,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="Another transformer's folder.")
     parser.add_argument("--families", default="sts,classification,retrieval")
     parser.add_argument(
-        "--columns", default="", help="Only columns whose name contains one of these."
+        "--columns", default="", help="Only those whose name contains one of these."
     )
     parser.add_argument("--transformer", action="store_true", help="Score it too, on STS.")
     parser.add_argument("--rival", nargs="+", metavar="NAME=FOLDER", help="Other static models.")
