@@ -32,9 +32,12 @@ DATA = ROOT / "docs" / "data"
 # The code of each data file's method, below src/conceptor.
 WORD_METHODS = ("algebra", "methods.py", "fit.py", "weights.py", "evaluation")
 CODE = {
+    **dict.fromkeys(("lexicon", "paper", "ppmi", "results"), (*WORD_METHODS, "paper")),
     "attach": ("static_models",),
     "debiasing": ("concepts/debias.py", "concepts/expressions.py"),
     "dialogue": ("paper",),
+    "inspect": (*WORD_METHODS, "inspection.py"),
+    "smaller": (*WORD_METHODS, "vectors/formats/encoding.py", "vectors/search.py"),
     "search": ("concepts/query.py", "concepts/neighbors.py"),
     "sentences": ("sentences",),
     "static-models": ("static_models",),

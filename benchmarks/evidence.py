@@ -328,10 +328,8 @@ def gains_by_family(
     return [*(interval([each]) for each in means), interval(means)]
 
 
-def gain_cells(
-    sets: Mapping[str, Measured], ours: str, theirs: str, part: str = "all"
-) -> list[str]:
-    return [cell(gain) for gain in gains_by_family(sets, ours, theirs, part)]
+def gain_cells(sets: Mapping[str, Measured], *compared: str) -> list[str]:
+    return [cell(gain) for gain in gains_by_family(sets, *compared)]
 
 
 def before_and_after(sets: Mapping[str, Measured]) -> str:
@@ -493,8 +491,9 @@ def priors() -> str:
 def check(vectors: str, keep: Path, battery: Battery) -> None:
     opened = open_vectors(vectors)
     digest = hashlib.sha256()  # so that other vectors of the same name are measured
-    for file in opened.files:
-        digest.update(file.read_bytes())
+    for path in opened.files:
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
     name = f"{Path(vectors).stem} {digest.hexdigest()[:12]}"
     measured = measure_words(keep, name, opened, battery)
     words = {True: "holds", False: "does not hold", None: "not measured"}
@@ -560,7 +559,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, reason in battery.missing.items():
         print(f"{name} is left out: {reason}", file=sys.stderr)
     if options.check:
-        check(options.check, options.keep, battery)
+        try:
+            check(options.check, options.keep, battery)
+        except ConceptorError as error:
+            parser.error(str(error))
         return
     command = "python benchmarks/evidence.py" + (" --full DIRECTORY" if options.full else "")
     directory = DOCS / "data" if options.full else options.keep

@@ -38,7 +38,7 @@ OURS = {
     "PCA": "abtt:n_directions=0:n_components={}",
     "`cn`": "cn:n_components={}",
 }
-MODEL2VEC = "model2vec's method"
+MODEL2VEC = "model2vec's recipe"
 METHODS = (*OURS, MODEL2VEC)
 # Vectors, and the dimensions to reduce them to, starting with their own.
 SETS = {

@@ -98,13 +98,16 @@ def test_the_evidence_counts_what_compare_counts(tiny, tmp_path, capsys):
     assert kept == {path: path.stat().st_mtime_ns for path in kept}  # nothing is measured twice
 
 
-def test_claims_are_checked_on_other_vectors(tiny, tmp_path, capsys):
+def test_claims_are_checked_on_other_vectors(monkeypatch, tiny, tmp_path, run):
     vectors, battery = tiny
+    monkeypatch.setattr(evidence, "load_battery", lambda _: battery)
     write_vectors(tmp_path / "tiny.bin", [(vectors.words, vectors.vectors)])
-    evidence.check(str(tmp_path / "tiny.bin"), tmp_path, battery)
-    shown = capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    shown = run(evidence, "--check", "tiny.bin")
     assert "holds: `cn` is better than the original vectors at word similarity" in shown
     assert "not measured: `cn` loses on analogies" in shown
+    with pytest.raises(SystemExit, match="2"):
+        run(evidence, "--check", "other.bin")
 
 
 def test_the_record_of_inspect_is_that_of_its_measurements(monkeypatch):
