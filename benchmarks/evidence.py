@@ -282,10 +282,13 @@ CLAIMS = (
 )
 
 
-def measure_or_read(path: Path, measure: Callable[[], Comparison]) -> Measured:
-    """Return the measurements in a file, which an earlier run may have written."""
-    if not path.exists():
-        Measured.of(measure()).save(path)
+def measure_or_read(
+    path: Path, battery: Battery, measure: Callable[[Battery], Comparison]
+) -> Measured:
+    """Return the measurements in a file, if an earlier run wrote them with the same benchmarks."""
+    names = {task.dataset for task in battery.tasks}
+    if not path.exists() or set(Measured.load(path).family) != names:
+        Measured.of(measure(battery)).save(path)
         print(path.stem, file=sys.stderr, flush=True)
     return Measured.load(path)
 
@@ -300,7 +303,7 @@ def measure_words(keep: Path, name: str, vectors: object, battery: Battery) -> M
     }
     parts = [
         measure_or_read(
-            keep / f"{name} {kind}.npz", partial(compare, vectors, methods, tasks, rows="words")
+            keep / f"{name} {kind}.npz", tasks, partial(compare, vectors, methods, rows="words")
         )
         for kind, (methods, tasks) in runs.items()
     ]
@@ -440,8 +443,8 @@ def classification(sets: Mapping[str, object], keep: Path) -> dict[str, str]:
     rows: dict[str, list[str]] = {method: [] for method in methods}
     for name, vectors in sets.items():
         columns += [name, f"gain, {name}"]
-        measure = partial(compare, vectors, methods, battery, rows="words")
-        m = measure_or_read(keep / f"{name} classification.npz", measure)
+        measure = partial(compare, vectors, methods, rows="words")
+        m = measure_or_read(keep / f"{name} classification.npz", battery, measure)
         for method in methods:
             gain = interval([m.gain(method, ORIGINAL, "classification")])
             shown = "" if method == ORIGINAL else cell(gain)

@@ -96,6 +96,10 @@ def test_the_evidence_counts_what_compare_counts(tiny, tmp_path, capsys):
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.npz")}
     evidence.write_evidence(target, {"tiny": vectors}, tmp_path, battery, "python evidence.py")
     assert kept == {path: path.stat().st_mtime_ns for path in kept}  # nothing is measured twice
+    assert "sentences, sts" in target.read_text()
+    fewer = Battery(battery.tasks[:2])  # unless other benchmarks are found
+    evidence.write_evidence(target, {"tiny": vectors}, tmp_path, fewer, "python evidence.py")
+    assert "sentences, sts" not in target.read_text()
 
 
 def test_claims_are_checked_on_other_vectors(monkeypatch, tiny, tmp_path, run):
