@@ -281,6 +281,7 @@ def texts(monkeypatch, tmp_path):
     return documents, SentenceSimilarity("2012/pairs", pairs)
 
 
+@pytest.mark.slow
 def test_bits_of_texts(monkeypatch, tmp_path, texts, run):
     bits = pytest.importorskip("bits")
     pytest.importorskip("faiss")
@@ -293,6 +294,7 @@ def test_bits_of_texts(monkeypatch, tmp_path, texts, run):
     assert set(rows) == {"float32", *few}
 
 
+@pytest.mark.slow
 def test_methods_for_texts(monkeypatch, tmp_path, texts):
     script = pytest.importorskip("embeddings_of_texts")
     monkeypatch.setattr(script, "read_benchmark", lambda *_: texts[1])
