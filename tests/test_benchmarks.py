@@ -218,6 +218,9 @@ def test_searches_with_exclusions_on_made_categories(monkeypatch, tmp_path, tiny
     write_vectors(tmp_path / "tiny.bin", [(vectors.words, vectors.vectors)])
     order = np.argsort(vectors.vectors[:, 1]).reshape(12, 25)  # each shares a direction
     monkeypatch.setattr(exclusions, "categories", lambda _: list(order))
+    few = {name: exclusions.CURVES[name] for name in ("subtraction", "Query")}
+    for curves in ("CURVES", "FINER"):
+        monkeypatch.setattr(exclusions, curves, few)
     shown = run(exclusions, "words", "--vectors", tmp_path / "tiny.bin")
     assert "300 candidates, 18 searches in 6 categories" in shown
     (line,) = (line for line in shown.splitlines() if line.startswith("Query "))
