@@ -1,6 +1,6 @@
 """Search with exclusions: how much of the wanted results remains when others are excluded.
 
-    python benchmarks/exclusions.py words [--vectors FILE] [--others near] [--two]
+    python benchmarks/exclusions.py words [--vectors FILE] [--others near]
     python benchmarks/exclusions.py words --others near --held-out 92 93
     python benchmarks/exclusions.py Cranfield [--held-out 69]
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -124,31 +124,16 @@ def nearer_mean(
     return wanted - strength * np.maximum(unwanted - margin * wanted, 0)
 
 
-# The criterion of the last search, for all margins.
-_LAST: dict[tuple[object, ...], Criterion] = {}
-
-
 def query(
-    margin: float,
-    X: Array,
-    like: Array,
-    lists: list[Array],
-    *,
-    strength: float = 5.0,
-    joined: bool = False,
+    margin: float, X: Array, like: Array, without: list[Array], *, strength: float = 5.0
 ) -> Array:
-    groups = [np.concatenate(lists)] if joined else lists
-    key = like.tobytes(), *(rows.tobytes() for rows in groups)
-    if key not in _LAST:
-        _LAST.clear()
-        _LAST[key] = Criterion.from_vectors(like, groups)
-    criterion = replace(_LAST[key], margin=margin, strength=strength)
+    criterion = Criterion.from_vectors(like, without, margin=margin, strength=strength)
     return X @ criterion.direction.astype(X.dtype) - criterion.penalty(X)
 
 
-def curve(rank: Callable[..., Array], *knobs: float, **settings: Any) -> dict[Any, Ranker]:  # noqa: ANN401
+def curve(rank: Callable[..., Array], *knobs: float) -> dict[Any, Ranker]:
     """Return a ranking function for each value of the knob."""
-    return {knob: partial(rank, knob, **settings) for knob in knobs}
+    return {knob: partial(rank, knob) for knob in knobs}
 
 
 MARGINS = (1.2, 1.0, 0.9, 0.8, 0.7, 0.6)
@@ -185,14 +170,14 @@ def categories(vectors: WordVectors) -> list[Places]:
     return [np.array(each) for each in members.values() if len(each) >= 3 * EXAMPLES]
 
 
-def word_trials(vectors: WordVectors, others: str, count: int) -> Iterator[Trial]:
+def word_trials(vectors: WordVectors, others: str) -> Iterator[Trial]:
     rng = np.random.default_rng(0)
     groups = categories(vectors)
     centers = np.array([center(vectors.vectors[rows]) for rows in groups])
     for number, own in enumerate(groups):
         order = np.argsort(-(centers @ centers[number]))[1:]
         for _ in range(DRAWS):
-            drawn = rng.choice(order[:NEAR] if others == "near" else order, count, replace=False)
+            drawn = rng.choice(order[:NEAR] if others == "near" else order, 1, replace=False)
             rest = [np.setdiff1d(groups[i], own) for i in drawn]
             unique = np.setdiff1d(own, np.concatenate([groups[i] for i in drawn]))
             if min(map(len, [unique, *rest])) < 2 * EXAMPLES:
@@ -309,25 +294,20 @@ def main() -> None:
     parser.add_argument("what", choices=["words", *RETRIEVAL_FILES])
     parser.add_argument("--vectors")
     parser.add_argument("--others", choices=["any", "near"], default="any")
-    parser.add_argument("--two", action="store_true", help="exclude two categories at once")
     parser.add_argument("--held-out", type=float, nargs="+", metavar="EXCLUDED", default=[])
     options = parser.parse_args()
     vectors = collect_rows(as_vectors(options.vectors or demo()), (), first=WORDS)
     vectors = vectors.with_vectors(unit(vectors.vectors))
-    X, curves = vectors.vectors, dict(CURVES)
+    X = vectors.vectors
     if options.what == "words":
-        trials = list(word_trials(vectors, options.others, 1 + options.two))
+        trials = list(word_trials(vectors, options.others))
         if not options.held_out:
             trials = [trial for trial in trials if trial.group % 2]
     else:
         X, trials = text_trials(options.what, vectors)
-    if options.held_out:
-        curves = FINER
-    if options.two:
-        curves["Query, one list"] = curve(query, *MARGINS, joined=True)
     groups = np.array([trial.group for trial in trials])
     print(f"{len(X):,} candidates, {len(groups)} searches in {len(np.unique(groups))} categories")
-    scores = measure(X, trials, curves)
+    scores = measure(X, trials, FINER if options.held_out else CURVES)
     for level in options.held_out:
         report_held_out(scores, groups, level)
     if not options.held_out:

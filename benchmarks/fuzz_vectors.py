@@ -3,13 +3,12 @@
     python benchmarks/fuzz_vectors.py --inputs 1000000 --seed 1 --processes 2
 
 It starts from small valid files of every format and compression, tables in several layouts,
-fastText models, saved maps, and the folders of static
-models, spaCy pipelines and transformers (where those libraries are installed), and flips, cuts,
-repeats, swaps and inserts bytes. Any outcome other than success or the project's own error class is
-printed with its seed, and the exit code is 1. So is an input that takes more than 20 seconds or a
-gigabyte. A worker process that dies (a crash in native code, or a loop that no signal ends) counts
-too: its task raises here. `--only static/` restricts the kinds. `--log FILE` keeps the
-progress: the same call continues where it stopped.
+fastText models, saved maps, and the folders of static models and transformers (where those
+libraries are installed), and flips, cuts, repeats, swaps and inserts bytes. Any outcome other than
+success or the project's own error class is printed with its seed, and the exit code is 1. So is an
+input that takes more than 20 seconds or a gigabyte. A worker process that dies (a crash in native
+code, or a loop that no signal ends) counts too: its task raises here. `--only static/` restricts
+the kinds. `--log FILE` keeps the progress: the same call continues where it stopped.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ print(time.perf_counter() - start, time.process_time() - cpu)
 """
 
 COPY, PRODUCT = "binary: cp and sync", "binary: two products in float32"
-SOURCE = "v"
+SOURCE, DIMENSION = "v", 300
 
 
 class Measured(NamedTuple):
@@ -127,25 +127,25 @@ def measure_in_turn(
     return best
 
 
-def make(path: Path, rows: int, dimension: int) -> None:
+def make(path: Path, rows: int) -> None:
     """Make a file in another process, because a child's peak is at least its parent's."""
     if path.exists():
         return
-    maker = multiprocessing.get_context("spawn").Process(target=_make, args=(path, rows, dimension))
+    maker = multiprocessing.get_context("spawn").Process(target=_make, args=(path, rows))
     maker.start()
     maker.join()
 
 
-def _make(path: Path, rows: int, dimension: int) -> None:
+def _make(path: Path, rows: int) -> None:
     """Write vectors with a decaying spectrum and a common direction, like embeddings."""
     rng = np.random.default_rng(1)
-    scales = np.linspace(2, 0.1, dimension)[:, None] / dimension**0.5
-    mixing = (rng.standard_normal((dimension, dimension)) * scales).astype(np.float32)
+    scales = np.linspace(2, 0.1, DIMENSION)[:, None] / DIMENSION**0.5
+    mixing = (rng.standard_normal((DIMENSION, DIMENSION)) * scales).astype(np.float32)
 
     def chunks() -> Iterator[tuple[list[str], np.ndarray]]:
         for start in range(0, rows, 20_000):
             count = min(20_000, rows - start)
-            noise = rng.standard_normal((count, dimension), dtype=np.float32)
+            noise = rng.standard_normal((count, DIMENSION), dtype=np.float32)
             words = [f"word{i}" for i in range(start, start + count)]
             yield words, 0.3 * noise @ mixing + np.float32(0.02)
 
@@ -157,12 +157,10 @@ def conceptor(source: Path, *options: str) -> list[object]:
     return [sys.executable, "-m", "conceptor", "postprocess", source, target, "--force", *options]
 
 
-def compare(
-    folder: Path, rows: int, dimension: int, rounds: int, text: bool, text_peers: bool
-) -> None:
+def compare(folder: Path, rows: int, rounds: int, text: bool, text_peers: bool) -> None:
     binary, lines = folder / f"{SOURCE}.bin", folder / f"{SOURCE}.vec"
     for source in (binary, lines) if text else (binary,):
-        make(source, rows, dimension)
+        make(source, rows)
         measure(*conceptor(source))  # writes bytecode, warms the page cache
     python = [sys.executable, "-c"]
     copying = ["sh", "-c", 'cp "$1" "$2" && sync "$2"', "sh", binary, folder / "peer.bin"]
@@ -172,7 +170,7 @@ def compare(
         "binary: conceptor, cn-paper": conceptor(binary, "--method", "cn-paper"),
         "binary: gensim + NumPy": [*python, GENSIM, binary, folder / "peer.bin", "binary"],
         COPY: copying,
-        PRODUCT: [*python, PRODUCTS, rows, dimension],
+        PRODUCT: [*python, PRODUCTS, rows, DIMENSION],
     }
     if text:
         commands["text: conceptor"] = conceptor(lines)
@@ -183,7 +181,7 @@ def compare(
     results = measure_in_turn(folder, commands, rounds)
     seconds, cpu = map(float, results[PRODUCT].output.split())
     results[PRODUCT] = results[PRODUCT]._replace(seconds=seconds, cpu=cpu)
-    print(f"{rows:,} × {dimension}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
+    print(f"{rows:,} × {DIMENSION}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
     print("| | seconds | CPU s | peak MB | × our seconds | × our CPU s |")
     print("|---|---|---|---|---|---|")
     for name, each in results.items():
@@ -203,32 +201,22 @@ def compare(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=500_000)
-    parser.add_argument("--dimension", type=int, default=300)
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--skip-text", action="store_true", help="measure binary only")
     parser.add_argument("--skip-text-peers", action="store_true")
-    parser.add_argument(
-        "--google-news", action="store_true", help="as --rows 3000000 --repeat 3 --skip-text"
-    )
+    parser.add_argument("--google-news", action="store_true", help="3,000,000 rows, binary only")
     parser.add_argument("--folder", type=Path, help="keep files and finished measurements here")
     options = parser.parse_args()
     if options.google_news:
-        options.rows, options.repeat, options.skip_text = 3_000_000, 3, True
+        options.rows, options.repeat = 3_000_000, 3
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation includes its bytecode
-    text = not options.skip_text
+    text = not options.google_news
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if options.folder is not None:
-            folder = options.folder / f"{options.rows}x{options.dimension}"
+            folder = options.folder / f"{options.rows}x{DIMENSION}"
             folder.mkdir(parents=True, exist_ok=True)
-        compare(
-            folder,
-            options.rows,
-            options.dimension,
-            options.repeat,
-            text,
-            text and not options.skip_text_peers,
-        )
+        text_peers = text and not options.skip_text_peers
+        compare(folder, options.rows, options.repeat, text, text_peers)
 
 
 if __name__ == "__main__":

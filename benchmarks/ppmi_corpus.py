@@ -136,14 +136,11 @@ def paragraphs(source: Source, directory: Path) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("target", type=Path)
-    parser.add_argument("--without", action="append", default=[], metavar="PACKAGE")
     options = parser.parse_args()
     seen: set[int] = set()
     with options.target.open("w", encoding="utf-8") as out:
         for sources, download in ((DEBIAN, download_debian), (PYPI, download_pypi)):
             for package in dict.fromkeys(source.package for source in sources):
-                if package in options.without:
-                    continue
                 words = 0
                 with tempfile.TemporaryDirectory() as name:
                     download(package, Path(name))

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 DIMENSION = 300
 SHARD_ROWS = 100_000
+WORKERS, MEMORY, ROUNDS = 2, 2 * 2**30, 3
 
 
 def peak_memory() -> float:
@@ -81,7 +82,7 @@ def timed(function: Callable[[], object], client: Client) -> tuple[float, float]
     return time.perf_counter() - start, used() - before
 
 
-def compare(folder: Path, rows: int, workers: int, memory: int, repeat: int) -> None:
+def compare(folder: Path, rows: int) -> None:
     target = folder / "better"
     paths = write_shards(folder / "shards", rows)
     every = Weights()
@@ -113,10 +114,10 @@ def compare(folder: Path, rows: int, workers: int, memory: int, repeat: int) -> 
         "moments": (moments_alone, moments_together),
         "transform": (transform_alone, transform_together),
     }
-    with connect(workers=workers, memory=memory) as client:
+    with connect(workers=WORKERS, memory=MEMORY) as client:
         client.run(import_module, "conceptor.distributed")  # as in a longer run
         for name, (alone, together) in works.items():
-            rounds = [(timed(alone, client), timed(together, client)) for _ in range(repeat)]
+            rounds = [(timed(alone, client), timed(together, client)) for _ in range(ROUNDS)]
             rates = [rows / min(each[0] for each in side) for side in zip(*rounds, strict=True)]
             over = [statistics.median(d[i] / one[i] - 1 for one, d in rounds) for i in range(2)]
             cells = f"{rates[0]:,.0f} | {rates[1]:,.0f} | {over[0]:+.0%} | {over[1]:+.0%}"
@@ -128,14 +129,10 @@ def compare(folder: Path, rows: int, workers: int, memory: int, repeat: int) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=3_000_000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--memory", type=float, default=2.0, help="memory limit of a worker in GiB")
-    parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--folder", help="folder for the shards (twice their size)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        memory = int(options.memory * 2**30)
-        compare(Path(name), options.rows, options.workers, memory, options.repeat)
+        compare(Path(name), options.rows)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/smaller.py KEPT.json
 
-Needs the demo extra, `model2vec[distill]`, and $CONCEPTOR_DATA with the benchmark files. Figures
+Needs the demo extra, model2vec's `distill` (as static_models.py does), and $CONCEPTOR_DATA. Figures
 are kept in KEPT.json as they are measured, so that an interrupted run can be continued.
 
 Other methods: plain PCA (`abtt:n_directions=0:n_components=N`, fitted on common words), and

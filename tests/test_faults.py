@@ -91,3 +91,4 @@ def test_kills_at_any_call_leave_the_old_target_or_the_new_one(tmp_path):
     outcomes = run_kills(80, tmp_path)
     assert sum(outcomes.values()) == 80
     assert outcomes["old"] > 10
+    assert outcomes["refused"] > 0, "also between the two renames of an array"

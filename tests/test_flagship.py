@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,6 +42,17 @@ def test_usage_weighted_conceptors_on_glove(glove):
     assert means["cn"]["similarity"] > means["cn-paper"]["similarity"] + 2.0
     assert means["cn"]["sts"] > means["cn-paper"]["sts"] + 8.0
     similarity = [o.dataset for o in comparison.evaluations["cn-paper"].mean_outcomes("similarity")]
+    # The README shows these figures, in this order, with two digits.
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    shown = [
+        f"{evaluation['SimLex'].score:.2f}" if row == "SimLex" else f"{each['similarity']:.2f}"
+        for row in ("SimLex", "mean")
+        for evaluation, each in zip(comparison.evaluations.values(), means.values(), strict=True)
+    ]
+    listed = re.findall(r"^ (?:SimLex|mean) .*", readme, re.MULTILINE)
+    assert re.findall(r"\d+\.\d\d", " ".join(listed)) == shown
+    for family, text in (("similarity", "word similarity"), ("sts", "sentence similarity")):
+        assert f"{text} (+{means['cn'][family] - means['original'][family]:.1f})" in readme
     for other in ("cn-paper", "abtt"):
         assert replace(comparison, baseline=other).interval("cn", similarity).low > 0
 
@@ -59,6 +72,20 @@ def test_one_meaning_of_a_word_is_excluded(frequent):
         assert plain > medicine
         assert len(rest & music) >= 2
         assert not rest & (medicine | {"organs", "transplant"})
+
+
+def test_neighbors_get_rarer_which_the_prior_halves(glove):
+    """As docs/explanation/when-not.md says."""
+    words = list(glove.words[1000:10_000:90])
+    shares = {}
+    for prior in (0.0, None):
+        near = most_similar(glove, words, ["original", "cn"], prior=prior)
+        for method, each in near.items():
+            ranks = np.array([one.rank for by_word in each.values() for one in by_word])
+            shares[method, prior] = (ranks > 50_000).mean()
+    assert shares["original", 0.0] < 0.03
+    assert shares["cn", 0.0] > 0.12
+    assert shares["cn", None] < 0.6 * shares["cn", 0.0]
 
 
 def test_auto_is_never_worse_than_the_original_on_google_news(news):

@@ -154,7 +154,9 @@ def test_predictions_follow_from_two_traits(rng):
     assert found.predictions == found.to_dict()["predictions"] == expected
     assert expected["similarity"] == "gain"
     assert expected["analogy"] == "loss"
-    assert "lose on analogies. On vectors that were not used for this rule, 14" in found.advice
+    assert found.advice.startswith("It should gain on word similarity, sentence similarity, ")
+    assert "and lose on analogies; measure it with compare. Half of" in found.advice
+    assert "On vectors that were not used for this rule, 14" in found.advice
     assert predict(0.1, 0.4, "gentle") == {"sts": "gain"}
     assert predict(0.6, 0.4) == predict(0.1, 0.09) == predict(0.1, 0.4, "abtt") == {}
 

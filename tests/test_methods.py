@@ -87,8 +87,9 @@ def test_doubts_are_about_running_text(rng):
     assert "running text already spreads evenly" in sorted_.doubt
     order = rng.permutation(3000)
     mixed = [words[i] for i in order], rows[order]
-    (unsorted,) = fit_methods(mixed, ["cn"], FitOptions("uniform")).methods.values()
-    assert unsorted.doubt == ""
+    for weights in ("uniform", "zipf"):
+        (unsorted,) = fit_methods(mixed, ["cn"], FitOptions(weights)).methods.values()
+        assert unsorted.doubt == ""
     rows[:300] += 6  # frequent words share a direction, wherever they are
     others = [f"x{i}" for i in range(20_000)]
     late = [*others, *words], np.concatenate([rng.standard_normal((20_000, 10)), rows])

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 import conceptor
 from conceptor.base.errors import PLAIN_TORCH, MissingExtraError
+from tests.platforms import linux_only
 
 HEAVY = ["torch", "dask", "matplotlib", "gensim", "sklearn", "polars", "pyarrow", "pandas"]
 
@@ -51,6 +52,34 @@ def test_imports_and_everyday_commands_are_light(tmp_path) -> None:
     assert not after_commands & LEFT_OUT
     assert "conceptor.evaluation" not in after_commands
     assert "sklearn" in control
+
+
+FORBID = """
+import ctypes, os, sys
+if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):  # PR_SET_MDWE, as systemd's MemoryDenyWriteExecute
+    sys.exit(77)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+@linux_only("forbids memory that is both writable and executable")
+def test_no_executable_memory_is_needed(tmp_path) -> None:
+    words = [f"w{i}" for i in range(50)]
+    rows = np.random.default_rng(0).standard_normal((50, 8))
+    conceptor.write_vectors(tmp_path / "in.txt", [(words, rows)])
+    use = "import conceptor; conceptor.postprocess('in.txt', 'python.txt')"
+    compiler = "import mmap; mmap.mmap(-1, 9, prot=7)"
+    for arguments, fails in (
+        (["-m", "conceptor", "postprocess", "in.txt", "out.txt"], False),
+        (["-c", use], False),
+        (["-c", compiler], True),  # the negative control
+    ):
+        command = [sys.executable, "-c", FORBID, *arguments]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        if ran.returncode == 77:
+            pytest.skip("this kernel cannot forbid it")
+        assert bool(ran.returncode) is fails, ran.stderr
+    assert (tmp_path / "out.txt").read_bytes() == (tmp_path / "python.txt").read_bytes()
 
 
 def pinned(path: Path) -> dict[str, str]:

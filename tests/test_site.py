@@ -6,6 +6,7 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -89,6 +90,20 @@ def test_a_line_that_links_to_a_table_becomes_the_table() -> None:
         hooks.on_page_markdown("[Words](../data/search.json#gone)\n")
 
 
+def test_a_formula_at_the_beginning_of_a_line_stays_in_its_paragraph() -> None:
+    markdown = pytest.importorskip("markdown")
+    text = hooks.on_page_markdown("1. as\n   $`1/2`$ of a\n2. then\n\nso\n$`x`$, then\n")
+    html = markdown.markdown(text)
+    assert html.count("<p>") == 1
+    assert html.count("<li>") == html.count("<math") == 2
+
+
+def test_the_extra_brings_what_formats_signatures() -> None:
+    """mkdocstrings wraps them with Ruff or Black, and depends on neither."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert any(line.startswith("ruff") for line in project["optional-dependencies"]["docs"])
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     target = tmp_path_factory.mktemp("site")
@@ -99,8 +114,8 @@ def site(tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-def test_code_is_not_cut_at_1366_pixels(site) -> None:
-    """Measured in a browser, on every page, from a disk; pages are no wider than a phone either."""
+def test_the_site_works_from_a_disk_and_on_a_phone(site) -> None:
+    """In a browser: no code is cut at 1366 pixels, no page is wider than 390, and search finds."""
     playwright = pytest.importorskip("playwright.sync_api")
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -116,4 +131,8 @@ def test_code_is_not_cut_at_1366_pixels(site) -> None:
             assert desk.evaluate(cut) == [], path.name
             phone.goto(path.as_uri())
             assert phone.evaluate("document.documentElement.scrollWidth") <= 390, path.name
+            wide = ".filter(each => each.scrollWidth > each.clientWidth).length"
+            assert not phone.evaluate(f"[...document.querySelectorAll('.formula')]{wide}"), path
+        desk.fill(".md-search__input", "whitening")
+        desk.locator(".md-search-result__item h1", has_text="Methods").wait_for()
         browser.close()

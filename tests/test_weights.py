@@ -207,6 +207,6 @@ def test_a_missing_file_is_reported_with_the_other_choices(tmp_path):
 
 
 def test_counts_of_a_mapping_are_checked():
-    for count in (-1, float("nan"), float("inf")):
+    for count in (-1, float("nan"), float("inf"), "3", None):
         with pytest.raises(InvalidInputError, match="the count of 'of' must be"):
             parse_weights({"the": 2, "of": count})

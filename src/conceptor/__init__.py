@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from conceptor.vectors import open_vectors, write_vectors
 
 __version__ = "0.2.0"
+
+# Polars runs code of its own making to ask for the CPU's features, which systems that forbid
+# writable and executable memory refuse.
+os.environ.setdefault("POLARS_SKIP_CPU_CHECK", "1")
 
 # Names load on first use: applying a saved map does not need scikit-learn, which takes a second.
 _HOMES = {

@@ -24,9 +24,6 @@ def main() -> None:
     try:
         if interrupts:
             signal.signal(signal.SIGINT, lambda *_: os._exit(130))
-        # Polars runs code of its own making to ask for the CPU's features, which systems that
-        # forbid writable and executable memory refuse.
-        os.environ.setdefault("POLARS_SKIP_CPU_CHECK", "1")
         # Idle threads of BLAS wait by spinning for 2²⁰ cycles, not for 2²⁶.
         os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
         from conceptor.cli.app import main as run

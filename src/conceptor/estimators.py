@@ -65,7 +65,14 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
 
     def _read_method(self) -> Method:
         """Return the method with this estimator's parameters; raise for invalid parameters."""
-        return Method.parse(self.method)
+        method = Method.parse(self.method)
+        usual = METHODS[method.name].lengths
+        if method.lengths is Lengths.USAGE and usual is not Lengths.USAGE:  # not by default
+            raise InvalidInputError(
+                f"{method}: an estimator sees no words, so it cannot set lengths by usage; use "
+                "postprocess or improve, or lengths=unit"
+            )
+        return method
 
     def _read_weights(self, X: Array, weights: npt.ArrayLike | None) -> npt.ArrayLike | None:
         """Return how much each row counts; None if all count once."""

@@ -290,8 +290,10 @@ def _find_doubt(solution: Solution, gathered: Gathered, plain: Weights) -> str:
     if solution.spectrum.rank == 1:
         return "should not help: all vectors are multiples of a single vector"
     is_few = solution.moments.count <= solution.moments.dimension
-    if plain.kind == "uniform" or plain not in gathered.moments or is_few:
-        return ""  # words that count once each are no running text
+    # Neither words that count once each nor ranks that are no frequencies make running text.
+    is_text = plain.kind == "counts" or (plain.kind == "zipf" and not plain.caution)
+    if not is_text or plain not in gathered.moments or is_few:
+        return ""
     participation = isotropy(gathered.moments[plain].second_moment)
     if participation < EVEN_ENOUGH:
         return ""

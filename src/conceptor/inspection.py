@@ -202,7 +202,9 @@ def inspect(
             advice = _describe_shared(side_before, solution, usage)
             if usage.kind != "uniform":  # the rule is about running text
                 predictions = predict(side_before.participation, share, str(method))
-        advice = f"{advice} {_describe(predictions)}"
+        advice = f"{_describe(predictions)} {advice}"
+        if len(predictions) > 1:
+            advice += f" {_RECORD}"
     return Inspection(
         vectors=name or opened.name,
         count=gathered.count,
@@ -303,14 +305,14 @@ def _describe_shared(before: Side, solution: Solution, usage: Weights) -> str:
 
 
 def _describe(predictions: dict[str, str]) -> str:
-    """Return the predictions, and how often such predictions were right."""
+    """Return the verdict in a sentence."""
     if not predictions:
         return "The vectors alone do not show whether this helps; measure it with compare."
     from conceptor.evaluation.task import family_name
 
     effects = {family_name(family): effect for family, effect in predictions.items()}
-    gains = ", ".join(family for family, effect in effects.items() if effect == "gain")
+    *others, last = (family for family, effect in effects.items() if effect == "gain")
+    gains = f"{', '.join(others)} and {last}" if others else last
     losses = ", ".join(family for family, effect in effects.items() if effect == "loss")
-    loss = f" and lose on {losses}" if losses else ""
-    record = f" {_RECORD}" if len(predictions) > 1 else ""
-    return f"It should gain on {gains}{loss}.{record} Measure it with compare."
+    loss = f", and lose on {losses}" if losses else ""
+    return f"It should gain on {gains}{loss}; measure it with compare."

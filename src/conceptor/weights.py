@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 from typing import TypeAlias
 
@@ -135,9 +136,9 @@ def parse_weights(
         case Mapping():
             counts, how = dict(weights), f"weighted by {source}"
             for word, count in counts.items():
-                if not 0 <= count < np.inf:
+                if not (isinstance(count, Real) and 0 <= count < np.inf):
                     raise InvalidInputError(
-                        f"the count of {word!r} must be finite and 0 or more, not {count}"
+                        f"the count of {word!r} must be finite and 0 or more, not {count!r}"
                     )
         case _:
             counts = read_counts(os.fspath(weights))

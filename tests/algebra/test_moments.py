@@ -120,6 +120,7 @@ def test_any_finite_matrix_gives_a_positive_semidefinite_scatter(X) -> None:
         ([[1.0, 2.0], [-np.inf, 1.0]], None, "row 1, column 0 is -inf"),
         ([[1.0, np.nan]], [0], "row 0, column 1 is nan"),
         ([[1e200, 1.0]] * 2 + [[0, 0]], None, "squares overflow"),
+        ([[1e-170, 2e-170], [0, 0]], None, "their squares vanish"),
         ([[1.0], [2.0]], [1e-300, 0], "all weights are below 1e-100"),
         (np.empty((0, 3)), None, "X is empty: 0 rows x 3"),
         ([1.0, 2.0], None, "1 dimension"),

@@ -117,6 +117,9 @@ def test_commas_in_csv_files_and_files_of_one_name(tmp_path) -> None:
     assert [task.dataset for task in tasks] == [str(file) for file in files]
     with pytest.raises(InvalidInputError, match="named twice"):
         read_own(files, files[:1])
+    files[0].write_bytes(b"a,b,1\nc,d\re,2\n")
+    with pytest.raises(InvalidInputError, match=r"own\.csv, line 2: not comma-separated fields"):
+        read_own(files)
 
 
 def test_sets_in_other_languages_go_by_name(tmp_path, monkeypatch) -> None:

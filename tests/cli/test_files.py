@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -100,6 +101,40 @@ def test_progress_on_a_terminal(folder):
     assert "writing" in text
     assert "words/s" in text
     assert "200 words × 8 in" in text
+
+
+@posix_only("needs a terminal of its own")
+@pytest.mark.parametrize("columns", [80, pytest.param(120, marks=pytest.mark.slow)])
+def test_a_terminal_gets_the_verdict_first_and_the_next_command_last(columns, folder) -> None:
+    """Nothing is wider than the terminal, and no heading wraps where there is room."""
+    rng = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(200)]
+    write_vectors(folder / "wide.txt", [(words, rng.standard_normal((200, 8)) + 3)])
+    pairs = "".join(f"word{i}\tword{i + 1}\t{i % 5}\n" for i in range(150))
+    (folder / "own-pairs.tsv").write_text(pairs)
+    pairs_of = ("--pairs", "own-pairs.tsv", "--resamples", 20)
+
+    def shown(*arguments: object) -> list[str]:
+        code, text = on_a_terminal(command(*arguments), columns, cwd=folder)
+        assert code == 0, text
+        plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r\n", "\n")
+        lines = [line.rpartition("\r")[2] for line in plain.splitlines()]
+        assert max(map(len, lines)) <= columns
+        return [line for line in lines if line and "━" not in line]  # progress is erased
+
+    first, *_, last = shown("inspect", "wide.txt")
+    assert first.startswith("It should gain on")
+    assert last == "next: conceptor compare wide.txt"
+    title, verdict, *_ = shown("compare", "wide.txt", *pairs_of)
+    assert title == "conceptor compare: wide.txt"
+    assert "on your word pairs" in verdict
+    *lines, last = shown("postprocess", "wide.txt", "o.bin")
+    assert any(line.startswith("o.bin: 200 words × 8 in") for line in lines)
+    assert last == "next: conceptor evaluate wide.txt o.bin"
+    assert "Your word pairs (Spearman × 100)" in shown("evaluate", "wide.txt", "o.bin", *pairs_of)
+    assert "more options: conceptor compare" in " ".join(shown("compare", "--help"))
+    for arguments in (("data", "list"), ("methods",)):
+        shown(*arguments)
 
 
 def test_warnings_name_duplicates_and_skipped_rows(folder):

@@ -69,13 +69,18 @@ def test_every_cell_is_printed_and_the_figure_drawn(call, data, tmp_path, monkey
     assert (tmp_path / "g.svg").read_text().startswith("<?xml")
 
 
-def test_missing_data_is_named_before_any_work(call, tmp_path, monkeypatch):
+def test_offline_it_runs_on_what_is_found(call, vectors, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("gensim")  # has two of the benchmarks
     (tmp_path / "data").mkdir()
     monkeypatch.setattr(registry, "cache_directory", lambda: tmp_path / "cache")
-    monkeypatch.setattr(reproduction, "available_vectors", None)  # not called
-    shown = call("--offline", "--data", "data")
-    assert_refused(shown, "enwiki_vocab_min200.txt")
-    assert "conceptor data fetch" in shown.stderr
+    arguments = ("--offline", "--data", "data", "--figure", "g.svg")
+    shown = call("--glove", vectors, *arguments)
+    assert shown.returncode == 0, shown.stderr
+    assert "fitted on other words than the paper's: vocabulary/enwiki_vocab" in shown.stdout
+    assert (tmp_path / "g.svg").exists()
+    monkeypatch.setattr(reproduction, "available_vectors", lambda **_: ({}, {}))
+    assert_refused(call(*arguments), "no vectors were found")
 
 
 def test_bad_calls_are_refused_before_the_work(call, vectors, tmp_path):

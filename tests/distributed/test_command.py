@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import sys
+from contextlib import suppress
+from threading import Thread
 
 import distributed
 import numpy as np
@@ -70,13 +72,28 @@ def test_what_is_refused_before_any_cluster_is_started(arguments, said, tmp_path
 
 def test_no_scheduler_there(monkeypatch):
     monkeypatch.setattr(cluster, "_SECONDS_TO_CONNECT", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        places = ("tcp://127.0.0.1:9", "tpc://x:1", "x", f"127.0.0.1:{silent.getsockname()[1]}")
-        for address in places:
-            with (
-                pytest.raises(ConceptorError, match="no Dask scheduler responds at"),
-                connect(address),
-            ):
+    with socket.create_server(("127.0.0.1", 0)) as silent, socket.create_server(("", 0)) as other:
+        # A server of another kind speaks first, as SSH does.
+        def greet():
+            with suppress(OSError):  # it is closed at the end
+                while True:
+                    with other.accept()[0] as visitor:
+                        visitor.send(b"SSH-2.0-OpenSSH_9.6\r\n")
+
+        Thread(target=greet, daemon=True).start()
+        places = {
+            "tcp://127.0.0.1:9": "Errno",
+            "tcp://no.such.host.invalid:8786": "Errno",
+            "tpc://x:1": "unknown address scheme",
+            "x": "missing port",
+            "tls://127.0.0.1:{silent}": "ssl_context",
+            "127.0.0.1:{silent}": "it accepts connections, but does not answer",
+            "127.0.0.1:{other}": "Unable to allocate",
+        }
+        ports = {"silent": silent.getsockname()[1], "other": other.getsockname()[1]}
+        for address, reason in places.items():
+            said = rf"no Dask scheduler responds at .*\(.*({reason})"
+            with pytest.raises(ConceptorError, match=said), connect(address.format(**ports)):
                 pass
 
 

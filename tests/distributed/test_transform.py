@@ -201,6 +201,15 @@ def test_an_input_that_changed_after_the_map_was_estimated_is_refused(folder, X,
         transform(folder / "in", folder / "new")
     assert not states(folder / "new")
 
+    def change(label, fraction, rows):
+        if label == "writing" and fraction < 0.2:  # the first shard is written
+            pq.write_table(table(X[:29]), changed)
+
+    monkeypatch.undo()
+    for _ in range(2):  # a repeated call does not take it either
+        with pytest.raises(InvalidInputError, match=r"part-3\.parquet: changed after the map"):
+            transform(folder / "in", folder / "late", progress=change)
+
 
 @pytest.mark.parametrize("entry", [7, {"state": 1, "words": "2"}])
 def test_a_record_with_values_of_other_types_is_refused(entry, folder):

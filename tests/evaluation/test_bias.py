@@ -25,6 +25,7 @@ def test_the_effect_size_is_the_formula(rng) -> None:
     effect = EffectSize(cosines, (8, 4))
     assert value(effect) == pytest.approx(expected)
     assert effect.p == permutation_p_value(first, second)
+    assert repr(effect).startswith(f"EffectSize(d={value(effect):.2f}, p={effect.p:.2g}, ")
 
 
 def test_a_weight_is_a_number_of_copies_of_a_word_or_an_attribute(rng) -> None:

@@ -111,6 +111,8 @@ def test_the_measured_rows_are_those_that_postprocess_writes(
         ("gentle binary", "gentle", "binary"),
     ]:
         postprocess(tmp_path / "rows.npy", tmp_path / "out.npy", method, dtype=dtype, force=True)
+        size = (tmp_path / "out.npy").stat().st_size - COUNT * compared.forms[name].bytes
+        assert 0 < size <= 256  # NumPy's header
         written = np.concatenate([part for _, part in open_vectors(tmp_path / "out.npy").chunks()])
         again = compare_texts(written, ["original"], pairs=pairs, **PLAIN)
         # A last bit that BLAS rounds differently may change a code of int8.
@@ -195,7 +197,7 @@ def test_the_best_method_that_is_significantly_better_is_used(rng) -> None:
     assert found.method == "cn"
     assert found.lines[0].startswith("Use cn: your scored pairs +")
     assert found.smaller == "gentle 4 int8"
-    assert "4 bytes per row instead of 32" in found.lines[1]
+    assert "8 bytes per row instead of 32" in found.lines[1]
 
 
 def test_without_labels_nothing_is_better(rng, rows) -> None:
@@ -204,6 +206,9 @@ def test_without_labels_nothing_is_better(rng, rows) -> None:
     assert found.method == "original"
     assert found.smaller == "gentle int8"
     plain = compare_texts(rows, resamples=100)
+    first = text_result(plain).first_screen()  # other neighbors are no loss
+    assert "loss" not in first
+    assert 'class="series s4 main"' in first  # the gate
     assert plain.verdict.method == "original"
     assert "--pairs" in plain.summary[0]
     assert "without resamples" in compare_texts(rows, ["cn"], resamples=0).summary[0]

@@ -69,6 +69,17 @@ def drawn(page, more_than: int = 0) -> int:
     return int(page.evaluate("document.getElementById('map').dataset.drawn"))
 
 
+def layout_shift(page) -> float:
+    return page.evaluate(
+        """() => new Promise((answer) => {
+          const sum = (list) => list.getEntries().reduce((all, each) => all + each.value, 0);
+          new PerformanceObserver((list) => answer(sum(list)))
+            .observe({ type: 'layout-shift', buffered: true });
+          setTimeout(() => answer(0), 300);
+        })"""
+    )
+
+
 def look_up(page, word: str, key: str = "Enter") -> None:
     page.fill("#like", word)
     page.press("#like", key)
@@ -275,6 +286,25 @@ def test_a_drag_needs_no_server_and_the_label_follows_the_hand(page):
     page.wait_for_function(
         "() => document.getElementById('command').textContent.includes('aperture=')"
     )
+    # A held arrow key decides with every repetition; the last one counts.
+    written = page.evaluate(
+        """() => {
+          const knob = document.getElementById('knob');
+          let written = 0;
+          const write = history.replaceState.bind(history);
+          history.replaceState = (...all) => { written += 1; write(...all); };
+          for (let at = 500; at < 620; at++) {
+            knob.value = at;
+            for (const kind of ['input', 'change']) { knob.dispatchEvent(new Event(kind)); }
+          }
+          return written;
+        }"""
+    )
+    assert written < 3
+    page.wait_for_function(
+        """() => Math.abs(new URLSearchParams(location.search).get('value')
+          / document.getElementById('knob-value').textContent - 1) < 0.01"""
+    )
     page.click("#marks button:has-text('automatic')")
     page.wait_for_function("() => !new URLSearchParams(location.search).has('value')")
 
@@ -287,7 +317,7 @@ def test_the_curve_is_a_handle_and_its_directions_have_words(page, session):
         "word => document.getElementById('direction').textContent.includes(word)", arg=ends[0][0]
     )
     assert all(word in page.inner_text("#direction") for end in ends for word in end)
-    assert re.search(r"\|r\| = 0\.\d\d with log frequency", page.text_content("#gate .first"))
+    assert re.search(r"\|r\| = 0\.\d\d with log rank", page.text_content("#gate .first"))
     # Pull the strongest direction down to a third.
     page.mouse.down()
     page.mouse.move(gate["x"] + 45, gate["y"] + 10 + 148 * 2 / 3, steps=3)
@@ -295,6 +325,28 @@ def test_the_curve_is_a_handle_and_its_directions_have_words(page, session):
     page.wait_for_function("() => new URLSearchParams(location.search).has('value')")
     settings = Settings("cn", value=float(query(page)["value"][0]))
     assert session.solve(settings)["gate"][0] == pytest.approx(1 / 3, abs=0.02)
+
+
+@pytest.mark.slow
+def test_umap_is_computed_in_the_background(page):
+    pytest.importorskip("umap", reason="needs the explore extra")
+    page.select_option("#kind", "neighborhoods")
+    page.wait_for_selector("#map.computing")
+    count = drawn(page)
+    page.focus("#knob")
+    page.keyboard.press("ArrowRight")  # the plane still follows
+    drawn(page, count)
+    places = []
+    for kind, name in (("neighborhoods", "map"), ("", "plane")):
+        page.select_option("#kind", kind)
+        page.wait_for_function(
+            "name => document.getElementById('sentence').innerText.includes(`of this ${name} was`)",
+            arg=name,
+            timeout=120_000,
+        )
+        assert query(page).get("map", [""]) == [kind]
+        places.append(names(page, ".query")["bank"])
+    assert places[0] != places[1]
 
 
 @pytest.mark.slow
@@ -379,15 +431,7 @@ def test_map_picture_and_command_are_exported(page, session, tmp_path):
 
 def test_the_slider_is_few_tabs_away_and_nothing_shifts(browser, address):
     page = open_page(browser, address, "&like=bank", reduced_motion="no-preference")
-    shift = page.evaluate(
-        """() => new Promise((answer) => {
-          const sum = (list) => list.getEntries().reduce((all, each) => all + each.value, 0);
-          new PerformanceObserver((list) => answer(sum(list)))
-            .observe({ type: 'layout-shift', buffered: true });
-          setTimeout(() => answer(0), 300);
-        })"""
-    )
-    assert shift < 0.05
+    assert layout_shift(page) < 0.05
     page.evaluate("document.body.focus()")
     stops = []
     while "knob" not in stops and len(stops) < 25:
@@ -420,6 +464,7 @@ def test_the_page_fits_a_phone(browser, address):
     words = f"&like={'long' * 100}&like=😀&without=<b>bold</b>&color=cluster"
     size = {"width": width, "height": 740}
     page = open_page(browser, address, words, viewport=size, has_touch=True)
+    assert layout_shift(page) < 0.05
     page.click("#export")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.locator("h1").tap()  # closes the menu
@@ -468,6 +513,7 @@ def test_texts_are_searched_read_listed_and_grouped(browser, texts):
     )
     assert "year\n1954" in page.inner_text("#reading").replace("\n\n", "\n")
     assert page.inner_text("#sentence").startswith("One direction held ")
+    assert layout_shift(page) < 0.05
     # What is about words is not there.
     shown = page.inner_text("body")
     assert not re.search("frequen|common|Weights|Nearest words|log rank", shown)

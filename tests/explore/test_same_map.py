@@ -13,6 +13,7 @@ from conceptor.explore.session import Session, Settings
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.target import write_vectors
 from tests.explore.conftest import toy_table
+from tests.model_folders import TOKENS
 from tests.processes import conceptor as run
 from tests.vectors.test_fasttext import model_bytes
 
@@ -35,9 +36,23 @@ def write_binary(folder: Path) -> Path:
     return folder / "better.bin"
 
 
+def write_static(folder: Path) -> Path:
+    """A folder, whose default is another method than that of a file."""
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("wordfreq")
+    from conceptor.static_models import StaticModel
+
+    words = list(dict.fromkeys(TOKENS))
+    rows = np.random.default_rng(0).standard_normal((len(words), 8)).astype(np.float32) + 1
+    StaticModel.from_words(words, rows).save(folder / "model")
+    return folder / "model"
+
+
 @pytest.mark.parametrize(
     ("write", "changed"),
     [
+        (write_static, False),
+        (write_static, True),
         (write_fasttext, False),
         (write_fasttext, True),  # at another aperture
         (write_binary, True),

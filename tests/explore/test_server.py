@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import socket
+from contextlib import ExitStack
 
 import pytest
 
 from conceptor.explore.scores import Score
-from conceptor.explore.server import create_app, to_json
-from tests.explore.conftest import TOKEN
+from conceptor.explore.server import create_app, open_socket, to_json
+from tests.explore.conftest import TOKEN, serving
+from tests.processes import WAIT
 
 testclient = pytest.importorskip("starlette.testclient", reason="needs starlette and httpx")
 HOST = "http://127.0.0.1:8000"
@@ -58,6 +61,31 @@ def test_the_token_is_required_and_kept_in_a_cookie(session):
             client.get(f"/?token={TOKEN}")
             names |= set(client.cookies)
     assert len(names) == 2
+
+
+def test_clients_that_never_read_lock_nobody_out(session, monkeypatch):
+    """More of them than the server has threads, with answers that no buffer holds."""
+    httpx = pytest.importorskip("httpx")
+
+    def small(port):
+        opened = open_socket(port)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        return opened
+
+    monkeypatch.setattr("conceptor.explore.server.open_socket", small)
+    with serving(session) as address, httpx.Client(base_url=address.partition("/?")[0]) as good:
+        assert good.get(f"/?token={TOKEN}").status_code == 303
+        assert 4 * len(good.get("/api/layout").content) > 100_000
+        cookie = "; ".join(f"{name}={value}" for name, value in good.cookies.items())
+        request = f"GET /api/layout HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n\r\n"
+        with ExitStack() as stack:
+            for _ in range(60):
+                silent = stack.enter_context(socket.socket())
+                silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                silent.connect(("127.0.0.1", good.base_url.port))
+                silent.sendall(4 * request.encode())
+            for path in ("/", "/api/layout", "/static/main.js"):
+                assert good.get(path, timeout=WAIT).status_code == 200
 
 
 def test_only_names_of_this_machine_are_served(client):

@@ -9,8 +9,9 @@ from importlib import resources
 
 import numpy as np
 import pytest
+from sklearn.manifold import trustworthiness
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.concepts.neighbors import most_similar
 from conceptor.concepts.query import Query
 from conceptor.evaluation import Battery, evaluate
@@ -144,6 +145,30 @@ def test_the_map_at_each_value_is_that_of_the_vectors(session):
         expected = Planes.fit(rows, reference=unpacked(layout["before"]))(rows)
         points = unpacked(path["components"]) @ np.array(path["turns"][number])
         np.testing.assert_allclose(points, expected, atol=0.02)
+
+
+@pytest.mark.slow
+def test_neighborhoods_keep_near_words_near(monkeypatch):
+    """More than the plane does; they need an extra, and a process that may be killed."""
+    session = Session(toy_vectors(), methods=["cn"])
+    with monkeypatch.context() as patch:
+        patch.setattr("conceptor.explore.session.find_spec", lambda name: None)
+        with pytest.raises(MissingExtraError, match=r"UMAP.*conceptor\[explore\]"):
+            session.neighborhoods(session.default)
+    pytest.importorskip("umap", reason="needs the explore extra")
+    answer, rows = session.neighborhoods(session.default), session.table.rows
+    after = session.fitted(session.default).map(rows)
+    for points, side in (("before", rows), ("components", after)):
+        own, plane = unpacked(answer[points]), Planes.fit(side)(side)
+        assert (own**2).sum(axis=1).mean() == pytest.approx(1, abs=0.01)
+        kept, flat = (trustworthiness(side, each, metric="cosine") for each in (own, plane))
+        assert kept > max(flat, 0.8)
+    session._cache = Cache()  # without the first answer
+    for process in session._worker._processes.values():
+        process.kill()
+    with pytest.raises(ConceptorError, match="UMAP was stopped"):
+        session.neighborhoods(session.default)
+    assert session.neighborhoods(session.default)["before"] == answer["before"]
 
 
 def test_a_query_is_placed_where_the_map_has_it(session):

@@ -95,8 +95,9 @@ def test_torch_layers(map_, rows):
         result = layer(torch.from_numpy(rows)).numpy()
     np.testing.assert_allclose(result, map_(rows), **TOLERANCE)
     if map_.unit:
-        small = layer(torch.from_numpy(rows[-9:-1] * np.float32(1e-16))).detach().numpy()
-        np.testing.assert_allclose(small, map_(rows[-9:-1]), **TOLERANCE)
+        for scale in (1e-16, 1e16):  # beyond it, squares do not fit into float32
+            scaled = layer(torch.from_numpy(rows[-9:-1] * np.float32(scale))).detach().numpy()
+            np.testing.assert_allclose(scaled, map_(rows[-9:-1]), **TOLERANCE)
     # It is made of PyTorch's modules only, so it loads without this library.
     modules = {type(module).__module__.partition(".")[0] for module in layer.modules()}
     assert modules == {"torch"}

@@ -95,6 +95,11 @@ def test_the_component_in_several_processes_and_as_bytes(words, X) -> None:
     assert context == 7
     (plain,) = nlp.pipe(["mot1"], disable=["conceptor"])
     assert np.array_equal(plain.vector, X[1])
+    with pytest.warns(UserWarning, match="Re-add any required user hooks"):  # spaCy's own
+        doc = spacy.tokens.Doc(nlp.vocab).from_bytes(nlp("mot1 mot2").to_bytes())
+    near, asked = nlp("mot1 mot2").similarity(nlp("mot5")), nlp("mot5")
+    assert doc.similarity(asked) != pytest.approx(near, abs=1e-4)  # its vector, before the map
+    assert nlp.get_pipe("conceptor")(doc).similarity(asked) == pytest.approx(near, abs=1e-6)
     other = pipeline(words, X[::-1])
     other.add_pipe("conceptor")
     assert other("mot1").has_vector  # its map belongs to other vectors
@@ -143,7 +148,8 @@ def test_french_vectors() -> None:
     nlp = spacy.load(source)
     before = nlp(text)
     vector = before[1].vector.copy()
-    after = improve(nlp)(text)
+    with pytest.warns(UserWarning, match="ner.*: trained on the table"):
+        after = improve(nlp)(text)
     assert [token.pos_ for token in after] == [token.pos_ for token in before]
     assert [str(entity) for entity in after.ents] == [str(entity) for entity in before.ents]
     assert not np.allclose(after[1].vector, vector)

@@ -11,8 +11,7 @@ from html import escape
 import numpy as np
 import pytest
 
-from conceptor.data.registry import MissingDataError
-from conceptor.evaluation import Battery, load_battery
+from conceptor.evaluation import load_battery
 from conceptor.paper import reproduction as module
 from conceptor.paper.reproduction import PaperVectors, reproduce
 from conceptor.paper.tables import (
@@ -96,13 +95,6 @@ def test_reproduction_on_all_of_glove_is_as_measured(data, glove, monkeypatch):
     assert simlex["counterfit"] == pytest.approx(38.33, abs=0.05)
 
 
-def test_without_the_vocabulary_the_error_names_it(tmp_path, monkeypatch):
-    monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(MissingDataError, match="enwiki_vocab_min200"):
-        reproduce({"glove": (["a"], np.ones((1, 2)))}, Battery([]), offline=True)
-
-
 @pytest.fixture
 def made() -> Reproduction:
     cells = [
@@ -116,11 +108,13 @@ def made() -> Reproduction:
 
 def test_every_form_has_every_cell_and_note(made):
     result = reproduction_result(made)
+    assert result.notes[1:] == ["a remark", *made.summary]  # the verdict is before the tables
     latex = result.latex()
     assert r" & cn-paper & 72.00 & 72.50 & +0.50 & 65/65 \\" in latex
     assert r"AP & abtt & 60.00 & — & — & 0/0 \\" in latex
     html = result.html()
     assert not re.search(r"https?://|<script|<link|@import|url\(", html)
+    assert result.verdict == "a remark"  # before a count of close cells
     for line in (made.summary[0], "RG<65>", "a note & more", "a remark"):
         assert escape(line) in html
     assert made.summary == ["glove: 3 of 3 comparable cells are within 1.5 points of the paper's"]

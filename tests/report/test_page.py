@@ -39,6 +39,9 @@ def test_gains_of_all_families_are_on_one_axis():
         (title,) = [each for each in marks if each and each.startswith(f"cn, {family}")]
         assert marks[title].get("class") == style
     assert marks["abtt, two: +0.1 [−0.2, +0.4]"].get("class") == "mark m3 hollow"
+    unjudged = gains_chart({"kept": gains["two"]}, "cn", is_judged=False)
+    assert "loss" not in unjudged
+    assert "change in points" in unjudged
     centers = [float(mark.get("cx")) for title, mark in marks.items() if title and "cn," in title]
     lines = [each for each in drawing.findall("line") if "interval" in each.get("class")]
     ends = [(float(each.get("x1")) + float(each.get("x2"))) / 2 for each in lines]
@@ -48,6 +51,9 @@ def test_gains_of_all_families_are_on_one_axis():
 def test_a_method_has_one_color_everywhere_and_none_is_that_of_a_loss():
     assert color_places(["abtt:n_directions=3", "cn"]) == {"abtt:n_directions=3": 3, "cn": 1}
     assert color_places(["cn", "pvn", "hsr"]) == {"cn": 1, "pvn": 2, "hsr": 3}
+    for one in (["gentle", "cn"], ["abtt", "renormalization", "gentle"]):
+        assert {color_places(one)["gentle"], color_places(["gentle"])["gentle"]} == {4}
+    assert len(set(color_places(["gentle", "cn-paper", "cn", "cn:aperture=2"]).values())) == 4
     colors = palette()
     assert colors["loss"] not in [colors[f"s{place}"] for place in range(6)]
     assert len({colors[f"s{place}"] for place in range(6)}) == 6
@@ -71,6 +77,7 @@ def test_a_result_in_every_form():
     assert result.csv() == csv
     html = result.html()
     assert "<h1>title</h1>" in html
+    assert 'role="region" aria-label="A | B"' in html
     assert '<td class="best">1 &amp; 2</td>' in html
     assert "<li>The end; see --help.</li>" in html
     assert "<details open>" in html

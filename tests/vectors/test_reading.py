@@ -325,16 +325,23 @@ def test_a_file_that_changes_between_passes_is_refused(name, how, tmp_path):
         read_all(source)
 
 
-def test_an_array_shortened_during_a_pass_is_an_error_and_no_crash(tmp_path):
+@pytest.mark.parametrize("order", ["C", "F", "int8"])
+def test_an_array_shortened_during_a_pass_is_an_error_and_no_crash(order, tmp_path):
     # In another process: reading a mapped page that is gone kills it with SIGBUS.
-    words = [f"w{i}" for i in range(30_000)]
-    write_vectors(tmp_path / "x.npy", [(words, np.ones((30_000, 100)))])
+    rows = np.ones((30_000, 100), dtype=np.float32)
+    if order == "int8":
+        labels = [f"w{i}" for i in range(len(rows))]
+        write_vectors(tmp_path / "x.npy", [(labels, rows)], dtype="int8")
+    else:
+        np.save(tmp_path / "x.npy", np.asarray(rows, order=order))
     code = """
 import os, sys
+import conceptor.vectors.files
 from conceptor.vectors import open_vectors
+conceptor.vectors.files._stamps = lambda _: []  # it changes after the check before a chunk
 chunks = open_vectors(sys.argv[1]).chunks()
 next(chunks)
-os.truncate(sys.argv[1], 5_000_000)
+os.truncate(sys.argv[1], 1_500_000)
 list(chunks)
 """
     process = execute([sys.executable, "-c", code, tmp_path / "x.npy"])

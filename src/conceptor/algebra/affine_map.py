@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -123,7 +124,8 @@ class AffineMap:
         """
         mapped = self(X)
         if self.lengths is not None:
-            factors = np.array([self.lengths.get(word, 1.0) for word in words], dtype=mapped.dtype)
+            each = map(self.lengths.get, words, repeat(1.0))
+            factors = np.fromiter(each, mapped.dtype, len(words))
             changed = np.flatnonzero(factors != 1.0)
             mapped[changed] *= factors[changed, np.newaxis]
         return mapped

@@ -63,7 +63,7 @@ class Background:
 
     A background must be *broad*, without many near duplicates (`fit` warns); *fixed*, the same for
     all embeddings whose scores are compared; and of the same kind as the rows that are compared
-    (`check` warns). docs/guides/thresholds.md has measurements.
+    (`check` warns). docs/studies/texts.md has measurements.
     """
 
     cosines: Float64

@@ -21,6 +21,8 @@ from conceptor.base.errors import InvalidInputError
 # The squares of many such weights still have a finite sum; if all are smaller than the inverse,
 # their squares may be zero.
 _LARGEST_WEIGHT = 1e100
+# Smaller sums of squares have lost digits, or are zero though the vectors are not.
+_SMALLEST_SQUARES = 1e-290
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,6 +95,11 @@ class Moments:
             raise InvalidInputError(
                 "X contains values so large that their squares overflow, or so small that their "
                 "lengths are 0; scale the vectors first"
+            )
+        squares = np.trace(total.scatter) + total.weight * (total.mean @ total.mean)
+        if squares < _SMALLEST_SQUARES and (matrix if each is None else matrix[each > 0]).any():
+            raise InvalidInputError(
+                "X contains only values so small that their squares vanish; scale the vectors first"
             )
         return total
 

@@ -22,6 +22,11 @@ def printable(text: str) -> str:
     return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
+def hide_password(text: str) -> str:
+    """Replace the password of an address."""
+    return _PASSWORD.sub(r"\1:***@", text)
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return the closest spelling of a wrong name, in brackets; empty if none is close."""
     from difflib import get_close_matches
@@ -41,7 +46,7 @@ class ConceptorError(Exception):
     """Base class of the errors this library raises on purpose (exit code 1)."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(_PASSWORD.sub(r"\1:***@", message.replace("\n", "\\n")))
+        super().__init__(hide_password(message.replace("\n", "\\n")))
 
 
 class InvalidInputError(ConceptorError, ValueError):

@@ -38,7 +38,8 @@ class Group(TyperGroup):
         for each in rare:
             each.hidden = is_short  # type: ignore[attr-defined]
         if rare and is_short:
-            command.epilog = f"{len(rare)} more options: {ctx.command_path} {cmd_name} --help-all"
+            number = f"{len(rare)} more option{'s' * (len(rare) > 1)}"
+            command.epilog = f"{number}: {ctx.command_path} {cmd_name} --help-all"
         return command
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shutil import get_terminal_size
+from textwrap import TextWrapper
 from typing import Annotated
 
 import typer
@@ -36,13 +38,15 @@ def list_files(data: opt.Data = None, as_json: opt.Json = False) -> None:
             rows.append(asdict(file) | {"found": path and str(path), "place": kind})
         write_json(rows)
         return
+    width, indent = get_terminal_size().columns, " " * 38
+    wrap = TextWrapper(width, subsequent_indent=indent, break_on_hyphens=False)
     for kind in dict.fromkeys(file.name.partition("/")[0] for file in places):
         files = [file for file in places if file.name.startswith(f"{kind}/")]
         absent = [file.name.rpartition("/")[2] for file in files if places[file] is None]
         megabytes = sum(file.bytes for file in files) / 1e6
-        missing = typer.style(f"  absent: {', '.join(absent)}", "red") if absent else ""
+        missing = f"  absent: {', '.join(absent)}" if absent else ""
         here = f"{len(files) - len(absent)} of {len(files)}"
-        typer.echo(f"{kind:<16} {here:>8} {megabytes:7.1f} MB{missing}")
+        typer.echo(wrap.fill(f"{kind:<16} {here:>8} {megabytes:7.1f} MB{missing}"))
     number = sum(place is None for place in places.values())
     if number:
         typer.echo(f"{number} files were not found; `conceptor data fetch` downloads what it can")

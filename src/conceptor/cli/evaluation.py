@@ -11,7 +11,8 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
-from conceptor.cli.output import plan_output, show, warn
+from conceptor.cli.output import plan_output, show, suggest, warn
+from conceptor.methods import ORIGINAL
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
@@ -156,9 +157,15 @@ def compare(
     warn(f"{source.name}: {each}" for each in compared.cautions)
     if isinstance(compared, TextComparison):
         show(text_result(compared), output)
+        method = compared.verdict.method
+        helps = method != ORIGINAL
     else:
         _warn_if_unused(next(iter(compared.evaluations.values())))
         show(comparison_result(compared), output)
+        method = compared.main_method or ""
+        helps = any(gain.sign > 0 for gain in compared.gains_of(method).values())
+    if helps and output == ("", None):
+        suggest("postprocess", vectors, "OUT", "--method", method)
 
 
 def _warn_if_unused(*evaluations: Evaluation) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ from typer import Argument
 from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
-from conceptor.cli.output import check_stream, note, say, warn, write_json
+from conceptor.cli.output import check_stream, note, say, suggest, warn, write_json
 
 if TYPE_CHECKING:
     from conceptor.postprocessing import Report
@@ -92,7 +91,7 @@ def postprocess(
     if not as_json and "-" not in (source, target):
         is_text = report.rows == "texts"
         command = ["neighbors", target, "1"] if is_text else ["evaluate", source, target]
-        say(f"next: conceptor {shlex.join(command)}")
+        suggest(*command)
 
 
 @app.command()
@@ -124,6 +123,8 @@ def fit(
     with on_terminal() as progress:
         report = run(opened, target, method, options, force=force, progress=progress, **parameters)
     _print_report(report, target, as_json=as_json)
+    if not as_json:
+        suggest("apply", target, "IN", "OUT")
 
 
 @app.command()
@@ -190,6 +191,8 @@ def _write(
     with on_terminal() as progress:
         report = run(open_source(source, **how), target, map_, **options, progress=progress)
     _print_report(report, target, as_json=as_json)
+    if map_ is not None and report.rows == "words" and not as_json and "-" not in (source, target):
+        suggest("evaluate", source, target)
 
 
 def _print_report(report: Report, target: str, *, as_json: bool) -> None:
@@ -202,7 +205,7 @@ def _print_report(report: Report, target: str, *, as_json: bool) -> None:
     speed = report.megabytes_per_second  # 0 for vectors that are no file
     say(
         f"{where}: {report.words:,} {report.rows} × {report.dimension} in {report.seconds:.1f} s"
-        + (f" ({speed:,.0f} MB/s)" if speed else "")
+        + (f" ({speed:,.0f} MB/s)" if speed >= 0.5 else "")
     )
     if report.fitted_on is not None:
         is_part = report.estimated_on not in (None, report.words)

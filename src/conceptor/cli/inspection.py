@@ -14,13 +14,13 @@ from typer import Option
 from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
-from conceptor.cli.output import plan_figure, show_tables, warn, write_json
+from conceptor.cli.output import plan_figure, show_tables, suggest, warn, write_json
 
 _PLOT = Option(metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file.")
 _METHODS = Option(
     metavar="NAME,...",
-    help="Methods on the page.  [default: cn,cn-paper,abtt,pvn,whitening,zipf-whitening; for texts "
-    "gentle,renormalization,abtt,cn,whitening]",
+    help="Methods on the page.  [default: cn, cn-paper, abtt, pvn, whitening, zipf-whitening; for "
+    "texts gentle, renormalization, abtt, cn, whitening]",
 )
 _PORT = Option(min=0, max=65535, metavar="N", help="Port to use; 0 for a free one.")
 _NO_BROWSER = Option("--no-browser", help="Only print the address; do not open a browser.")
@@ -49,13 +49,16 @@ def inspect(
     if as_json:
         write_json(inspection.to_dict())
         return
-    title = (
+    facts = (
         f"{inspection.vectors}: {inspection.count:,} {inspection.rows}, "
         f"dimension {inspection.dimension}; {inspection.fitted_on}"
     )
     aperture = f"suggested aperture {inspection.aperture:.4g}, " if inspection.aperture else ""
-    closing = [f"{aperture}quota {inspection.quota:.3f}"]
-    show_tables(inspection.tables(), [title, inspection.advice], closing)
+    closing = [facts, f"{aperture}quota {inspection.quota:.3f}"]
+    verdict, dot, reasons = inspection.advice.partition(". ")
+    show_tables(inspection.tables(), [verdict + dot.strip(), *filter(None, [reasons])], closing)
+    if "compare" in verdict:
+        suggest("compare", vectors)
 
 
 @app.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import shutil
 import sys
 import textwrap
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conceptor.base.errors import CONTROL, InvalidInputError, printable
+from conceptor.base.errors import CONTROL, InvalidInputError, hide_password, printable
 from conceptor.base.files import check_writable, replace_atomically
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ def show_tables(
         console.print(line, style="" if position else "bold", markup=False)
     for table in tables:
         for part in fit_width(table, width):
+            if part.title:  # by itself, because Rich would wrap it at the table's width
+                console.print(part.title, style="bold", markup=False)
             console.print(rich_table(part), width=width)
     for line in closing:
         console.print(line, markup=False)
@@ -131,11 +134,16 @@ def show_tables(
 
 def say(line: str) -> None:
     """Print a line on standard error; a terminal gets it wrapped between words."""
-    line = printable(line)
+    line = hide_password(printable(line))
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
     print(line, file=sys.stderr, flush=True)
+
+
+def suggest(*command: str) -> None:
+    """Print the next command; IN and OUT stand for files that the user names."""
+    say(f"next: conceptor {shlex.join(command)}")
 
 
 def note(line: str) -> None:

@@ -73,15 +73,13 @@ def reproduce(
     sources: dict[str, object] = {
         name: opt.open_source(path).require_words() for name, path in files.items() if path
     }
-    from conceptor.data.registry import fetch
-    from conceptor.data.word_lists import PAPER_VOCABULARY
     from conceptor.evaluation import PAPER_FAMILIES
     from conceptor.paper import reproduction, tables
     from conceptor.paper.woz import FewWordsWarning
 
     with out.print_warnings(FewWordsWarning), on_terminal() as progress:
         where: dict[str, Any] = {"data": data, "offline": offline, "progress": progress}
-        fetch(PAPER_VOCABULARY, **where)
+        opt.fetch_vocabulary(**where)
         if not sources:
             available, missing = reproduction.available_vectors(**where)
             out.warn(f"{name} left out: {why}" for name, why in missing.items())

@@ -42,8 +42,9 @@ _WEIGHTS = opt.more(
 TextColumn = Annotated[str | None, opt.more(metavar="NAME", help="A table's column of texts.")]
 Column = Annotated[str | None, opt.more(metavar="NAME", help="A table's column of vectors.")]
 _STORE = Argument(
+    metavar="STORE",
     help="Texts with their vectors: a Parquet, Feather or .npy file, a LanceDB folder, or "
-    "postgresql://... with pgvector."
+    "postgresql://... with pgvector.",
 )
 _QUESTIONS = Option("--questions", metavar="FILE", help="Measure on these: id, tab, question.")
 _RELEVANT = Option(
@@ -141,11 +142,7 @@ def attach(
     if as_json:
         write_json(summary)
         return
-    say(
-        f"{target}: {summary['tokens']:,} tokens × {summary['dimensions']}, fitted to "
-        f"{summary['documents']:,} documents in {summary['seconds']:.0f} s"
-    )
-    for key in ("measured", "verdict"):
+    for key in ("verdict", "measured"):
         if key in summary:
             say(f"{key}: {summary[key]}")
     for number, row in enumerate(summary.get("judged", ())):
@@ -154,6 +151,10 @@ def attach(
             gain, low, high = (format_signed(row[k], 1) for k in ("difference", "low", "high"))
             line += f" ({gain} [{low}, {high}] over {summary['judged'][0]['name']})"
         say(line)
+    say(
+        f"{target}: {summary['tokens']:,} tokens × {summary['dimensions']}, fitted to "
+        f"{summary['documents']:,} documents in {summary['seconds']:.0f} s"
+    )
 
 
 def _make_model(make: Callable[..., StaticModel], target: Path, dtype: str) -> dict[str, Any]:

@@ -6,12 +6,14 @@ import asyncio
 import importlib
 import logging
 import signal
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from multiprocessing import resource_tracker
 
 import distributed
+from distributed.comm import addressing
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 
@@ -88,11 +90,16 @@ def _later_interrupts() -> Iterator[None]:
 
 async def _check_scheduler(address: str) -> None:
     """Raise unless a scheduler answers: a client would wait, and leave a traceback at the end."""
-    arguments = distributed.Security().get_connection_args("client")
     try:
+        scheme, place = addressing.parse_address(address)
+        if scheme in ("tcp", "tls"):  # Dask would try a wrong name again until the time is over
+            host, port = addressing.parse_host_port(place)
+            socket.create_connection((host, port), _SECONDS_TO_CONNECT).close()
+        arguments = distributed.Security().get_connection_args("client")
         answer = distributed.comm.core.connect(address, timeout=_SECONDS_TO_CONNECT, **arguments)
         (await asyncio.wait_for(answer, _SECONDS_TO_CONNECT)).abort()
-    except (OSError, ValueError) as error:
+    # Of any kind: Dask takes the first bytes of a server of another kind for a size in memory.
+    except Exception as error:
         reason = str(error) or "it accepts connections, but does not answer"
         raise ConceptorError(
             f"no Dask scheduler responds at {address} ({reason}); check that it is running"

@@ -158,6 +158,15 @@ def _join(failures: Mapping[str, ConceptorError], done: str = "") -> ConceptorEr
     return (InvalidInputError if is_input else ConceptorError)(f"{errors[0]}{more}{done}")
 
 
+def _check_unchanged(shards: Sequence[Shard], states: Mapping[str, str]) -> None:
+    """Raise if a shard is not in the state in which the map was estimated from it."""
+    for shard in shards:
+        if states.get(shard.name, shard.state) != shard.state:
+            raise InvalidInputError(
+                f"{shard}: changed after the map was estimated; start over with --force"
+            )
+
+
 def map_shard(shard: Shard, fs: Any, folder: str, map_: AffineMap) -> int:  # noqa: ANN401
     """Write a shard through a map; return its number of rows."""
     with (
@@ -192,7 +201,7 @@ def _read_record(
         done = record["done"].values()
         if not all((type(e["state"]), type(e["words"])) == (str, int) for e in done):
             raise TypeError
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         raise InvalidInputError(f"{path}: damaged; start over with --force") from None
     old = record["request"]
     for name in sorted({*old, *request}):
@@ -262,11 +271,7 @@ def postprocess(
             map_.save(path)
         record["estimated"] = {e.name: e.state for e in shards if e.name not in unread}
         shards = find_shards(source, column, rows)
-    for shard in shards:
-        if record["estimated"].get(shard.name, shard.state) != shard.state:
-            raise InvalidInputError(
-                f"{shard}: changed after the map was estimated; start over with --force"
-            )
+    _check_unchanged(shards, record["estimated"])
     if save_map is not None:
         map_.save(save_map)
 
@@ -294,6 +299,7 @@ def postprocess(
             f"; the other {len(shards) - len(failures)} of {len(shards)} shards are done: fix this "
             "and repeat the same call to finish the rest",
         )
+    _check_unchanged(find_shards(source, column, rows), record["estimated"])
     seconds = time.perf_counter() - started
     words = sum(record["done"][shard.name]["words"] for shard in shards)
     megabytes = sum(shard.size for shard in shards) / 1e6

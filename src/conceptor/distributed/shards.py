@@ -16,7 +16,8 @@ import fsspec
 import numpy as np
 from fsspec.implementations.local import LocalFileSystem
 
-from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.base.errors import ConceptorError, InvalidInputError, hide_password
+from conceptor.base.files import name_in_errors
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.formats.format import Columns
 from conceptor.vectors.formats.npy import words_path
@@ -93,9 +94,14 @@ def publishing(fs: Any, path: str) -> Iterator[Path]:  # noqa: ANN401
 def open_file_system(url: str) -> tuple[Any, str]:
     """Return the file system of a path or URL, and the path there."""
     try:
-        fs, path = fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as error:  # the error names the missing package
+        with name_in_errors(hide_password(url)):
+            fs, path = fsspec.core.url_to_fs(url)
+    except ImportError as error:  # which names the missing package
         raise InvalidInputError(f"{url}: {error}") from None
+    except ValueError as error:
+        # An error about the port shows the part of a password after a colon.
+        reason = "not an address, or its password needs percent-encoding"
+        raise InvalidInputError(f"{url}: {reason if '@' in url else error}") from None
     fs.invalidate_cache()
     return fs, str(path)
 
@@ -111,7 +117,8 @@ def find_shards(source: Paths, column: Columns = None, rows: str | None = None) 
     shards: dict[str, Shard] = {}
     for each in sources:
         fs, path = open_file_system(os.fspath(each))
-        root, files = _list_files(fs, path, os.fspath(each))
+        with name_in_errors(hide_password(os.fspath(each))):
+            root, files = _list_files(fs, path, os.fspath(each))
         # Every second part is a number.
         order = {
             file: [int(part) if i % 2 else part for i, part in enumerate(parts)]

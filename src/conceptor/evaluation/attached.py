@@ -308,14 +308,17 @@ class Loss(NamedTuple):
 
 def judged_verdict(gains: Mapping[str, Mean]) -> str:
     """Return a recommendation from the nDCG of each search method on the user's judgments."""
-    attached = gains["attached"]
-    if len(attached) < _FEWEST_QUESTIONS:
+
+    def is_better(one: str, other: str) -> bool:
+        differences = paired_differences({"nDCG": gains[other]}, [{"nDCG": gains[one]}])
+        return differences["nDCG"].interval(0).sign > 0
+
+    both = "attached + BM25"
+    if len(gains["attached"]) < _FEWEST_QUESTIONS:
         return TOO_FEW
-    for name, verdict in (("BM25", BM25_ALONE), ("attached + BM25", WITH_BM25)):
-        differences = paired_differences({"nDCG": attached}, [{"nDCG": gains[name]}])
-        if differences["nDCG"].interval(0).sign > 0:
-            return verdict
-    return USE
+    if is_better("BM25", "attached") and not is_better(both, "BM25"):
+        return BM25_ALONE
+    return WITH_BM25 if is_better(both, "attached") else USE
 
 
 def _measure(

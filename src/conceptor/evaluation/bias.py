@@ -56,7 +56,7 @@ class Measure(NamedTuple):
     score: Callable[[WordVectors], Statistic | None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EffectSize:
     """Cohen's d of the associations of two groups of words: difference of means over deviation.
 
@@ -101,6 +101,11 @@ class EffectSize:
             random_state=np.random.default_rng(0),
         )
         return float(result.pvalue)
+
+    def __repr__(self) -> str:
+        words, attributes = self.cosines.shape
+        size = f"{words} words × {attributes} attributes"
+        return f"EffectSize(d={value(self):.2f}, p={self.p:.2g}, {size})"
 
 
 def _contrast(weights: ItemWeights, first: int) -> ItemWeights:

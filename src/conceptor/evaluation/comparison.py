@@ -229,8 +229,8 @@ def compare(
     sizes : optional
         For texts: numbers of dimensions, by default all, half and a quarter of them.
     dtypes : optional
-        For texts: number types (`float32`, `float16`, `int8`, `binary`), by default bits at full
-        size only.
+        For texts: number types (`float32`, `float16`, `int8`, `binary`), by default float32, int8,
+        and bits at full size.
     lowercase
         For words: whether those without a vector are also looked up in lower case.
     examples

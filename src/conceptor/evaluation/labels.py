@@ -43,9 +43,14 @@ def split_lines(path: Path_, what: str) -> Iterator[tuple[int, list[str]]]:
     tabs = any("\t" in line for _, line in lines)
     by_comma = Path(path).suffix.lower() == ".csv" and not tabs
     for number, line in lines:
-        if not line.startswith("#"):
+        if line.startswith("#"):
+            continue
+        try:
             fields = next(csv.reader([line])) if by_comma else line.split("\t" if tabs else None)
-            yield number, [field.strip() for field in fields]
+        except csv.Error as error:
+            where = f"{os.fspath(path)}, line {number}"
+            raise InvalidInputError(f"{where}: not comma-separated fields ({error})") from None
+        yield number, [field.strip() for field in fields]
 
 
 def _parse_number(text: str) -> float:

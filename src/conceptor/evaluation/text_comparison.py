@@ -24,7 +24,7 @@ from conceptor.evaluation.statistics import CONFIDENCE, RESAMPLES, Interval, Mea
 from conceptor.evaluation.task import Evaluation, Outcome, family_name
 from conceptor.evaluation.word_tasks import without_own
 from conceptor.fit import FitOptions, fit_methods
-from conceptor.methods import METHODS, ORIGINAL, Method, MethodsLike, as_methods
+from conceptor.methods import METHODS, ORIGINAL, Method, MethodsLike, Solution, as_methods
 from conceptor.vectors.formats.encoding import DTYPES, Encoding
 from conceptor.vectors.search import Nearest, search
 from conceptor.vectors.texts import as_texts, read_some
@@ -81,9 +81,10 @@ class Form:
 
     @property
     def bytes(self) -> int:
-        """The number of bytes for a row's numbers; cosines need no scales."""
+        """The size of a row in `.npy`, with its scale if it has one."""
         encoding = Encoding(self.dtype, self.dimensions)
-        return encoding.width * encoding.stored.itemsize
+        numbers = encoding.width * encoding.stored.itemsize
+        return encoding.record.itemsize if encoding.has_scales else numbers
 
     @property
     def whole(self) -> bool:
@@ -142,14 +143,22 @@ def plan_forms(
 
 def _fit_forms(
     vectors: Vectors, forms: Mapping[str, Form], options: FitOptions | None, progress: Progress
-) -> tuple[dict[str, Change], list[str]]:
-    """Fit each method at each size in one pass; return the forms, and what they were fitted on."""
+) -> tuple[dict[str, Change], dict[str, Solution], list[str]]:
+    """Fit each method at each size in one pass.
+
+    Return the forms, the solutions of the whole ones, and what they were fitted on.
+    """
     learned = [form for form in forms.values() if not form.recipe.is_original]
     maps: dict[str, Any] = {}
+    solutions: dict[str, Solution] = {}
     notes = []
     if methods := {f"{each.method} {each.dimensions}": each.recipe for each in learned}:
         fits = fit_methods(vectors, methods, options, doubts=False, progress=progress)
         maps = {name: fitted.map for name, fitted in fits.methods.items()}
+        for form in learned:
+            solution = fits.methods[f"{form.method} {form.dimensions}"].solution
+            if form.whole and solution is not None:
+                solutions[form.name] = solution
         weights = (each.weights for each in fits.methods.values())
         names = dict.fromkeys(each.description for each in weights if each)
         notes = [f"methods are fitted on {'; '.join(names)} ({fits.count:,})"]
@@ -172,7 +181,7 @@ def _fit_forms(
             *encoding.encode(np.asarray(change(rows), dtype=np.float32))
         )
 
-    return {name: change_of(form) for name, form in forms.items()}, notes
+    return {name: change_of(form) for name, form in forms.items()}, solutions, notes
 
 
 class Verdict(NamedTuple):
@@ -270,7 +279,7 @@ class TextComparison(Comparison):
             if is_better and not any(each.sign < 0 for each in gains[name]):
                 return name, f"Use {name}: {self._describe(name)}."
         best = f"The best of them is {ranked[0]}: {self._describe(ranked[0])}."
-        return ORIGINAL, f"{_LEAVE}no method is significantly better. {best}"
+        return ORIGINAL, f"{_LEAVE}no method gains significantly without a loss. {best}"
 
     def _labeled_gains(self, name: str, confidence: float = CONFIDENCE) -> list[Interval]:
         """Return a form's gains on the user's labels, one for each family."""
@@ -297,9 +306,11 @@ class TextComparison(Comparison):
         cost = f"{100 + gains[0][name].difference:.0f}% of the neighbors kept"
         cost = self._describe(name) if self.labeled else cost
         form, options = smaller[name], ""
+        stored = f" --dtype {form.dtype}" if form.dtype != _FLOAT32 else ""
         if not form.recipe.is_original:
-            stored = f" --dtype {form.dtype}" if form.dtype != _FLOAT32 else ""
             options = f" (--method {form.recipe}{stored})"
+        elif not form.cut:
+            options = f" (convert to .npy with{stored})"
         instead = f"{size:,} bytes per row instead of {whole:,}"
         return name, f"To save space, {name}: {instead}, {cost}{options}."
 
@@ -339,7 +350,7 @@ def compare_texts(
         )
     score_pairs = [labels.begin_pairs(*each, selection) for each in pair_sets.items()]
     places = judgments.find(selection, opened.dimension) if judgments else []
-    changes, fit_notes = _fit_forms(opened, forms, options, progress)
+    changes, solutions, fit_notes = _fit_forms(opened, forms, options, progress)
     sample = selection.vectors[selection.sample]
     cautions: list[str] = []
     if len(sample) >= FEWEST_ROWS:
@@ -393,6 +404,7 @@ def compare_texts(
         [*notes, *fit_notes],
         resamples,
         seed,
+        solutions,
         cautions=cautions,
         files=opened.files,
         forms=forms,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Planes", "cluster", "common_words", "distinctive_words", "spread"]
+__all__ = ["Planes", "cluster", "common_words", "distinctive_words", "neighborhoods", "spread"]
 
 _CLUSTERS = 8
 # How many rows decide the clusters, how many first words may name one, and words in a name.
@@ -95,6 +96,25 @@ def _leading_plane(moment: Float64, matrix: Float64, target: Float64 | None) -> 
         return np.asarray(directions)
     left, _, right = np.linalg.svd(directions.T @ target)
     return np.asarray(directions @ left @ right)
+
+
+def neighborhoods(rows: NDArray[Any], start: Float64) -> Float64:
+    """Return UMAP of rows by their cosines (McInnes et al., 2018), as points of mean square 1.
+
+    It moves the points `start` until near rows are near, so two calls with the same start can be
+    compared. The seed is fixed.
+    """
+    import umap
+
+    near = min(15, len(rows) - 1)
+    if near < 2:
+        return start
+    model = umap.UMAP(near, metric="cosine", init=start, n_epochs=200, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fixed seed means one thread
+        points = model.fit_transform(rows)
+    points = np.asarray(points - points.mean(axis=0), dtype=np.float64)
+    return np.asarray(points / (np.sqrt((points**2).sum(axis=1).mean()) or 1.0))
 
 
 def spread(total: int, count: int) -> NDArray[np.intp]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from conceptor.vectors.table import MISSING, WordVectors
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from conceptor.evaluation.task import Task
     from conceptor.explore.table import PageTable, Side
@@ -26,6 +27,8 @@ _TITLES = {
     "analogy": ("Analogies", "% of analogies, sampled"),
 }
 _QUESTIONS, _RESAMPLES = 500, 200
+
+Question = TypeVar("Question")
 
 
 @dataclass(frozen=True)
@@ -45,18 +48,21 @@ def load_sample(table: PageTable, data: str | os.PathLike[str] | None) -> Batter
     tasks: list[Task] = []
     for task in load_battery(_TITLES, data, offline=True).tasks:
         if isinstance(task, Analogy):
-            order = np.random.default_rng(0).permutation(len(task.questions))[:_QUESTIONS]
-            questions = [task.questions[i] for i in sorted(order.tolist())]
-            task = replace(task, questions=questions)
+            task = replace(task, questions=_sample(task.questions))
         elif isinstance(task, SynonymRecall):
             # The other words can only be answers.
-            queries = [word for word in task.synonyms if word in table][:_QUESTIONS]
+            queries = _sample([word for word in task.synonyms if word in table])
             synonyms = dict.fromkeys(task.synonyms, frozenset[str]())
             synonyms |= {word: task.synonyms[word] for word in queries}
             task = replace(task, synonyms=synonyms)
         if getattr(task, "among", None) is None:
             tasks.append(task)
     return Battery(tasks)
+
+
+def _sample(questions: Sequence[Question]) -> list[Question]:
+    order = np.random.default_rng(0).permutation(len(questions))[:_QUESTIONS]
+    return [questions[i] for i in sorted(order.tolist())]
 
 
 def evaluate(side: Side, battery: Battery) -> Evaluation:

@@ -172,6 +172,7 @@ _ANSWERS: dict[str, Callable[[Session, QueryParams], object]] = {
     ),
     "layout": lambda session, _: session.layout(),
     "path": lambda session, query: session.path(read_settings(query)),
+    "neighborhoods": lambda session, query: session.neighborhoods(read_settings(query)),
     "scores": lambda session, query: session.scores(read_settings(query)),
     "find": lambda session, query: session.find(_required(query, "words")),
     "text": lambda session, query: session.read(_required(query, "text")),

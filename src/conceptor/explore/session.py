@@ -6,13 +6,18 @@ import csv
 import io
 import json
 import shlex
+import signal
 import warnings
 from base64 import b64encode
 from collections import Counter
-from concurrent.futures import Future
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import resources
+from importlib.util import find_spec
 from itertools import islice, pairwise
+from multiprocessing import get_context
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -22,12 +27,19 @@ import numpy as np
 from conceptor.algebra.background import BackgroundWarning, percent_below
 from conceptor.algebra.gates import DropLeading, LevelLeading, Negation, scale_free_aperture
 from conceptor.base.arrays import unit_rows, unit_rows32
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.base.progress import silent
 from conceptor.concepts.neighbors import UnknownWordsError, choose_background, choose_prior, shorten
 from conceptor.concepts.query import Query
 from conceptor.explore import scores
-from conceptor.explore.plane import Planes, cluster, common_words, distinctive_words, spread
+from conceptor.explore.plane import (
+    Planes,
+    cluster,
+    common_words,
+    distinctive_words,
+    neighborhoods,
+    spread,
+)
 from conceptor.explore.table import PageTable, Side
 from conceptor.fit import FitOptions, fit_methods
 from conceptor.methods import as_methods, default_method
@@ -62,8 +74,8 @@ _ON_MAP, _NEAR_ON_MAP = 20_000, 10
 _SCALE_ROWS, _SCALE_PAIRS = 2000, 100_000
 # The longest word, or beginning of a text, in the name of a cluster.
 _LONGEST_NAME = 24
-# How many directions are described, by how many words at each end of those first words.
-_DIRECTIONS, _AT_END, _END_AMONG = 60, 6, 10_000
+# How many directions are described, by how many of the first words at each end; of texts by two.
+_DIRECTIONS, _AT_END, _END_AMONG, _LONGEST_END = 60, 6, 10_000, 56
 # A column has at most this many groups on the map; of numbers, at most this many.
 _GROUPS, _NUMBER_GROUPS = 8, 5
 # The most texts that a search for words inside texts returns.
@@ -514,6 +526,38 @@ class Session:
             "directions": self._directions(settings),
         }
 
+    @cached_property
+    def _worker(self) -> ProcessPoolExecutor:
+        # Ctrl+C in a terminal stops it at once, without a traceback.
+        interrupt = signal.SIGINT, signal.SIG_DFL
+        return ProcessPoolExecutor(1, get_context("spawn"), signal.signal, interrupt)
+
+    def neighborhoods(self, settings: Settings) -> dict[str, Any]:
+        """Return UMAP of the map's rows before and after, as a path with one turn.
+
+        It takes up to a minute for 20,000 rows, so a process of its own computes it.
+        """
+        if find_spec("umap") is None:
+            raise MissingExtraError("The map of neighborhoods (UMAP)", "explore")
+        layout, (before, after) = self._layout(), self._sides(settings)
+
+        def embed(side: Side, start: Float64) -> Float64:
+            rows = side.rows(layout.places).astype(np.float32)
+            try:
+                return self._worker.submit(neighborhoods, rows, start).result()
+            except BrokenProcessPool:
+                self.__dict__.pop("_worker", None)  # the next request starts another
+                raise ConceptorError("UMAP was stopped, perhaps for lack of memory") from None
+
+        def from_plane() -> Float64:
+            return embed(before, layout.before(before.rows(layout.places)))
+
+        old = self._cache.get("neighborhoods", from_plane)
+        # The same start and no chance: what moves is what the method changes.
+        new = self._cache.get(("neighborhoods", settings), lambda: embed(after, old))
+        turns = [np.eye(2).tolist()]
+        return {"before": _packed(old), "components": _packed(new), "turns": turns, "values": []}
+
     def _directions(self, settings: Settings) -> list[dict[str, object]]:
         layout, (_, after) = self._layout(), self._sides(settings)
         solution = self._base(settings).solution
@@ -527,11 +571,13 @@ class Session:
         if not self.table.is_texts:
             common = common[[layout.words[i].isalpha() for i in common]]
         order = common[np.argsort(along[common], axis=0, kind="stable")]
+        count = 2 if self.table.is_texts else _AT_END
         return [
             {
                 "r": r if self._prior else None,
                 "ends": [
-                    [layout.words[i] for i in end] for end in (rows[:_AT_END], rows[::-1][:_AT_END])
+                    [shorten(layout.words[i], _LONGEST_END) for i in end]
+                    for end in (rows[:count], rows[::-1][:count])
                 ],
             }
             for r, rows in zip(correlations.tolist(), order.T, strict=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, hide_password
 from conceptor.fit import FitOptions
 from conceptor.methods import MethodLike
 from conceptor.postprocessing import Report, choose_method
@@ -46,7 +46,7 @@ def open_source(
     else:
         from conceptor.distributed.shards import find_shards, open_shards
 
-        opened = replace(open_shards(find_shards(source, column, rows)), name=source)
+        opened = replace(open_shards(find_shards(source, column, rows)), name=hide_password(source))
     return opened if texts is None else as_texts(opened, texts)
 
 

@@ -161,6 +161,8 @@ class VectorComponent:
         Call it on a document that was read from bytes or disk: spaCy does not save hooks.
         """
         doc.user_hooks["vector"] = lambda doc: self._vectors(doc).mean(axis=0)
+        # A document remembers the norm from before it had hooks, and `similarity` divides by it.
+        doc.user_hooks["vector_norm"] = lambda doc: float(np.linalg.norm(doc.vector))
         doc.user_token_hooks["vector"] = lambda token: self._vectors(token.doc, [token.i])[0]
         return doc
 

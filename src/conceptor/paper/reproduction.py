@@ -88,10 +88,14 @@ def reproduce(
 
     `sources` are vectors, or PaperVectors, of `word2vec`, `glove` or both; `battery` has the
     paper's three tasks. `dialogue` is the number of trackers to train for each method and slot,
-    with `options` and `resume` as in `compare_dialogue`. The vocabulary is required; without
-    lexicon or dialogues, their cells stay empty.
+    with `options` and `resume` as in `compare_dialogue`. Without lexicon or dialogues, their cells
+    stay empty; without the vocabulary, methods are fitted on the words that they use otherwise.
     """
-    vocabulary = registry.fetch(PAPER_VOCABULARY, data, offline=offline)
+    vocabulary, remarks = None, []
+    try:
+        vocabulary = registry.fetch(PAPER_VOCABULARY, data, offline=offline)
+    except registry.MissingDataError as error:
+        remarks.append(f"fitted on other words than the paper's: {error}")
     fitting = FitOptions(vocabulary=vocabulary, data=data)
     missing, lexicon = dict(battery.missing), {}
     try:
@@ -101,7 +105,7 @@ def reproduce(
     simlex = Battery([task for task in battery.tasks if task.dataset == "SimLex"])
     variants = SUPERVISED if lexicon and simlex.tasks else {}
     cells: list[PaperCell] = []
-    parts, remarks = {}, []
+    parts = {}
     for name, source in sources.items():
         if not isinstance(source, PaperVectors):
             source = PaperVectors(source, as_vectors(source).name)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,12 +141,14 @@ class Reproduction:
 def reproduction_result(reproduction: Reproduction) -> Result:
     """Return measured scores next to published ones, in every output format."""
     head = [*(each.name for each in fields(PaperCell)), "difference"]
+    title, *notes = reproduction.notes
     return Result(
         reproduction.to_dict(),
         reproduction_tables(reproduction),
-        [*reproduction.notes, *reproduction.remarks],
-        reproduction.summary,
-        next(iter(reproduction.summary), ""),
+        [title, *reproduction.remarks, *reproduction.summary],
+        notes,
+        # A count of close cells means little on vectors of another size.
+        next(iter([*reproduction.remarks, *reproduction.summary]), ""),
         csv=lambda: csv_text(
             head, ([*astuple(cell), cell.difference] for cell in reproduction.cells)
         ),
@@ -181,6 +184,6 @@ def draw_gates(reproduction: Reproduction, path: Path) -> None:
         part = reproduction.parts[name]
         gates = {method: np.array(gate) for method, gate in part.gates.items()}
         plot_directions(gates, ax, ylabel="gating coefficient").set_ylim(bottom=-0.03)
-        ax.set_title(f"{name}: {part.title}", fontsize=8)
+        ax.set_title(fill(f"{name}: {part.title}", 80), fontsize=8)
 
     draw_panels(path, list(reproduction.parts), draw, width=6)

@@ -16,7 +16,7 @@ from conceptor.evaluation.statistics import Interval
 
 # The place of a method in the palette of style.css; others take the places that are left.
 _PLACES = {"original": 0, "cn": 1, "whitening": 2, "abtt": 3, "cn-paper": 4, "zipf-whitening": 5}
-_PLACES |= {"before": 0, "after": 1, "": 1}
+_PLACES |= {"before": 0, "after": 1, "": 1, "gentle": 4, "renormalization": 5}
 _COLORS = 6
 _WIDTH, _LEFT, _RIGHT = 420, 40, 8
 # The most methods in a chart of gains, and directions in a chart of gates.
@@ -38,15 +38,23 @@ def palette() -> dict[str, tuple[str, str]]:
 
 def color_places(methods: Iterable[str]) -> dict[str, int]:
     """Return the place of each method in the palette: the same in every chart of the usual ones."""
-    names = list(methods)
-    places = {name: _PLACES[name.split(":")[0]] for name in names if name.split(":")[0] in _PLACES}
+    names, places = list(methods), dict[str, int]()
+    for name in names:
+        place = _PLACES.get(name.split(":")[0])
+        if place is not None and place not in places.values():
+            places[name] = place
     free = [place for place in range(1, _COLORS) if place not in places.values()] or [0]
     others = [name for name in names if name not in places]
     return places | {name: free[i % len(free)] for i, name in enumerate(others)}
 
 
-def gains_chart(families: Mapping[str, Mapping[str, Interval]], main: str) -> str:
-    """Draw gains of all families on one axis; hollow if not significant, orange for losses."""
+def gains_chart(
+    families: Mapping[str, Mapping[str, Interval]], main: str, *, is_judged: bool = True
+) -> str:
+    """Draw gains of all families on one axis; hollow if not significant, orange for losses.
+
+    Changes that are neither gains nor losses, such as of the neighbors kept, are not judged.
+    """
     names = list(dict.fromkeys(name for gains in families.values() for name in gains))
     names = [main, *[name for name in names if name != main][: _METHODS - 1]]
     places = color_places(names)
@@ -70,19 +78,20 @@ def gains_chart(families: Mapping[str, Mapping[str, Interval]], main: str) -> st
         shapes.append(_line("grid" if tick else "zero", (x(tick),) * 2, (top, height - 36)))
         sign = f"{tick:+g}".replace("-", "−") if tick else "0"
         shapes.append(_text(x(tick), height - 20, sign))
-    shapes.append(_text(_WIDTH / 2, height - 4, "gain in points, with its 95% interval"))
+    change = "gain" if is_judged else "change"
+    shapes.append(_text(_WIDTH / 2, height - 4, f"{change} in points, with its 95% interval"))
     y = top
     for family, gains in families.items():
         shapes.append(_text(0, y + 13, family, "start", "strong"))
         if main in gains:
-            kind = {1: "gain", -1: "loss", 0: "faint"}[gains[main].sign]
+            kind = {1: "gain", -1: "loss", 0: "faint"}[gains[main].sign] if is_judged else ""
             shapes.append(_text(_WIDTH, y + 13, str(gains[main]), "end", f"{kind} strong"))
         y += 18
         for name in names:
             gain, y = gains.get(name), y + step
             if gain is None or math.isnan(gain.low) or math.isnan(gain.difference):
                 continue
-            kind = {1: "full", -1: "loss", 0: "hollow"}[gain.sign]
+            kind = {1: "full", -1: "loss", 0: "hollow"}[gain.sign] if is_judged else "full"
             style = f"interval s{places[name]}" + (" loss" if kind == "loss" else "")
             style += " main" if name == main else ""
             shapes.append(_line(style, (x(gain.low), x(gain.high)), (y - 4, y - 4)))

@@ -119,7 +119,7 @@ def _first_screen(comparison: Comparison, method: str, families: Sequence[str]) 
     gains = {family: by_method for family, by_method in gains.items() if by_method}
     if not gains:
         return ""
-    columns = [gains_chart(gains, method)]
+    columns = [gains_chart(gains, method, is_judged=list(families) != [KEPT])]
     gates = {name: each.gate for name, each in comparison.solutions.items() if each.gate.max() <= 1}
     if method in gates:
         spectrum = comparison.solutions[method].spectrum.values

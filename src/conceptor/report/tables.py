@@ -101,15 +101,12 @@ def fit_width(table: Table, width: int) -> list[Table]:
 
 
 def rich_table(table: Table) -> RichTable:
-    """Return the table for a terminal."""
+    """Return the table for a terminal, without its title."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
     shown = RichTable(
-        title=Text(table.title) if table.title else None,
-        title_justify="left",
-        title_style="bold",
         box=box.SIMPLE,
         pad_edge=False,
         padding=(0, 1, 0, 0),
@@ -181,7 +178,7 @@ def page_table(table: Table) -> str:
         kind = ' class="summary"' if line.summary else ""
         rows.append(f'<tr{kind}><th scope="row">{escape(line.label)}</th>{cells}</tr>')
     return (
-        '<div class="wide" tabindex="0" role="region" aria-label="Table">'
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(table.title)}">'
         f"<table><thead><tr><td></td>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )

@@ -10,7 +10,7 @@
  * @typedef {{ words: string[], ranks: number[], before: number[][], components: Packed,
  *   query: number }} Places
  * @typedef {{ r: number | null, ends: [string[], string[]] }} Direction
- * @typedef {{ values: number[], turns: number[][][], components: Packed, directions: Direction[] }} Path
+ * @typedef {{ values: number[], turns: number[][][], components: Packed, directions: Direction[], before?: Packed }} Path
  * @typedef {{ before: Near[], after: Near[], like: string[], without: string[], unknown: Unknown[],
  *   places: Places }} Neighbors
  * @typedef {{ name: "aperture" | "n_directions", value: number, default: number, least: number, most: number,
@@ -61,7 +61,7 @@ export async function ask(path, query = new URLSearchParams(), subject = path) {
 
 /**
  * @typedef {{ like: string[], without: string[], method: string, value: number | null,
- *   side: string, color: string }} State
+ *   side: string, color: string, kind: string }} State
  */
 
 /** @param {State} state */
@@ -71,6 +71,7 @@ export function toQuery(state) {
   state.without.forEach((word) => query.append("without", word));
   if (state.side === "before") { query.set("side", "before"); }
   if (state.color) { query.set("color", state.color); }
+  if (state.kind) { query.set("map", state.kind); }
   return query;
 }
 
@@ -84,6 +85,7 @@ export function fromQuery(query) {
     value: Number.isFinite(value) ? value : null,
     side: query.get("side") === "before" ? "before" : "after",
     color: query.get("color") ?? "",
+    kind: query.get("map") === "neighborhoods" ? "neighborhoods" : "",
   };
 }
 

@@ -54,7 +54,8 @@ export class Dots {
       const x = Math.round(left + at[2 * i] * across);
       const y = Math.round(top - at[2 * i + 1] * down);
       const radius = Math.round(density * size * sizes[i]) / 2;
-      const share = seen[i] === DIM ? 0.16 * alpha : alpha;
+      // Frequent words stand out, and the rest is quiet.
+      const share = seen[i] === DIM ? 0.16 * alpha : i < this.halos ? 0.95 : alpha;
       if (i < this.halos) { this.blend(x, y, Math.round(3.6 * radius), true, colors[kinds[i]], share); }
       this.blend(x, y, radius, false, colors[kinds[i]], share);
     }

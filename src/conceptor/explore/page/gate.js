@@ -103,7 +103,7 @@ export class Gate {
     this.directions = directions;
     const r = directions[0]?.r;
     const label = this.place.querySelector(".first");
-    if (label) { label.textContent = typeof r === "number" ? `direction 1: |r| = ${Math.abs(r).toFixed(2)} with log frequency` : ""; }
+    if (label) { label.textContent = typeof r === "number" ? `direction 1: |r| = ${Math.abs(r).toFixed(2)} with log rank` : ""; }
   }
 
   build() {

@@ -23,6 +23,10 @@ let lastQuery = { like: /** @type {string[]} */ ([]), without: /** @type {string
 let results = null;
 /** Whether the first movement is over. */
 let hasPlayed = false;
+/** The plane of the method, and the settings of the neighborhoods that are shown. @type {import("./api.js").Path | null} */
+let plane = null;
+let shownNeighborhoods = "";
+let isComputing = false;
 
 const select = (/** @type {string} */ id) => /** @type {HTMLSelectElement} */ (byId(id));
 const knob = /** @type {HTMLInputElement} */ (byId("knob"));
@@ -36,10 +40,13 @@ function report(error) {
   showProblem(byId("status"), error instanceof Problem ? error : new Problem(String(error)));
 }
 
+let remembering = 0;
 /** Write the address; only when something is decided, because Safari refuses more than 100 in 30 seconds. */
 function remember() {
+  clearTimeout(remembering);
   history.replaceState(null, "", `?${toQuery(state)}`);
   select("method").value = state.method;
+  select("kind").value = state.kind;
   showLike();
   showWithout();
   /** @type {HTMLAnchorElement} */ (byId("export-map")).href = `/api/map.safetensors?${settings(state)}`;
@@ -49,7 +56,11 @@ function remember() {
 function adaptToTexts() {
   /** @type {HTMLInputElement} */ (byId("like")).placeholder = "words in a text, or a row number";
   /** @type {HTMLInputElement} */ (byId("without")).placeholder = "a text";
-  byId("list-note").hidden = true;
+  byId("list").hidden = byId("reading").hidden = false;
+  byId("sides").hidden = true;
+  byId("list-title").textContent = "Nearest texts";
+  byId("list-note").querySelectorAll("button").forEach((term) => { term.textContent = "What the numbers are"; });
+  byId("about-score").textContent = "The cosine; how many places the text rose (↑) or fell (↓) against the other side; the share of random pairs of texts with a lower cosine; its row in the file.";
   byId("jump-words").textContent = "Texts";
   byId("map").dataset.kind = "row";
   document.body.classList.add("of-texts");
@@ -62,6 +73,7 @@ function tellStory() {
   const shares = isFrequency ? [map.base.before, map.at].map((points) => explained(points, map.logs)) : strongest();
   const sentence = byId(isFrequency ? "by-frequency" : "by-direction");
   sentence.hidden = false;
+  byId("what").textContent = map.path?.before ? "map" : "plane";
   sentence.querySelectorAll("b").forEach((number, i) => { number.textContent = `${(100 * shares[i]).toFixed(0)}%`; });
 }
 
@@ -145,8 +157,9 @@ async function askNeighbors() {
     if (!answer) { return; }
     lastQuery = { like: answer.like, without: answer.without };
     if (state.like === words.like && state.without === words.without) {
+      const isOther = JSON.stringify(words) !== JSON.stringify(lastQuery);
       Object.assign(state, lastQuery);
-      remember();
+      if (isOther) { remember(); }
     }
     placeNeighbors(answer, method);
     byId("word-problem").hidden = !answer.unknown.length;
@@ -234,14 +247,46 @@ async function askMethod() {
     gate.describe(path.directions);
     const opens = !hasPlayed && state.side === "after" && !matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (opens) { map.setMixed(0, 0); }
+    plane = path;
+    shownNeighborhoods = "";
     map.setPath(path, answer.slider?.value ?? null);
     if (!hasPlayed) { showColor(); }
+    askNeighborhoods();
     if (opens) { setTimeout(() => showSide(2400), 700); }
     hasPlayed = true;
     byId("map").classList.remove("waiting");
     askNeighbors();
   } catch (error) { report(error); }
 }
+
+/** Neighborhoods take up to a minute, so what is shown stays until they are there, and only one request is under way. */
+async function askNeighborhoods() {
+  if (isComputing) { return; }
+  isComputing = true;
+  for (let asked = ""; state.kind && asked !== String(settings(state)) && shownNeighborhoods !== String(settings(state));) {
+    asked = String(settings(state));
+    byId("map").classList.add("computing");
+    const answer = await ask("neighborhoods", settings(state)).catch(report);
+    if (!answer) { break; }
+    if (!state.kind || asked !== String(settings(state))) { asked = ""; continue; }
+    shownNeighborhoods = asked;
+    map.setPath(answer, null);
+    map.setChosen(neighbors?.places);
+  }
+  isComputing = false;
+  byId("map").classList.remove("computing");
+}
+
+select("kind").addEventListener("change", () => {
+  state.kind = select("kind").value;
+  remember();
+  shownNeighborhoods = "";
+  if (!state.kind && plane) {
+    map.setPath(plane, solution?.slider ? state.value ?? solution.slider.default : null);
+    map.setChosen(neighbors?.places);
+  }
+  askNeighborhoods();
+});
 
 /** @param {string} method @param {import("./api.js").Solution} answer */
 function showSolution(method, answer) {
@@ -251,6 +296,7 @@ function showSolution(method, answer) {
   gate.show(method, answer);
   gate.point(-1);
   byId("slider").hidden = byId("trade").hidden = !slider;
+  byId("trade-figure").hidden = areTexts() && !slider;
   if (slider) {
     const isAperture = slider.name === "aperture";
     knob.max = isAperture ? "1000" : String(slider.most);
@@ -303,9 +349,11 @@ function drag(value) {
 async function release() {
   map.isDragged = false;
   map.redraw();
-  remember();
+  clearTimeout(remembering);
+  remembering = setTimeout(remember, 300);  // a held arrow key decides 30 times a second
   askNeighbors();
   askScores();
+  askNeighborhoods();
   const { method } = state;
   const answer = await ask("solution", settings(state)).catch(report);
   if (answer) { showSolution(method, answer); }

@@ -50,7 +50,7 @@ export class WordMap {
     /** @type {Set<number>} groups that are not shown */
     this.excluded = new Set();
     this.seen = new Uint8Array();
-    this.at = this.logs = new Float32Array();
+    this.at = this.logs = this.plane = new Float32Array();
     /** @type {import("./api.js").Path | null} */
     this.path = null;
     /** @type {number | null} */
@@ -72,19 +72,18 @@ export class WordMap {
 
   /** What all methods share. @param {import("./api.js").Layout} layout */
   setLayout({ words, ranks, clusters, names, before }) {
-    const start = components(before);
-    const at = Float32Array.from(start.numbers, (number, i) => number * start.units[i % 2]);
-    this.base = { ...NOTHING, words, ranks, before: at, after: at };
+    this.plane = points(before);
+    this.base = { ...NOTHING, words, ranks, before: this.plane, after: this.plane };
     this.logs = Float32Array.from(ranks, Math.log);
     this.clusters = { groups: clusters, names, isRamp: false };
     this.setSeen();
   }
 
-  /** The path of a method. @param {import("./api.js").Path} path @param {number | null} value */
+  /** The path of a method, or its neighborhoods, which have points before of their own. @param {import("./api.js").Path} path @param {number | null} value */
   setPath(path, value) {
     Object.assign(this, { path, value, chosen: NOTHING, query: 0 });
     const parts = components(path.components);
-    this.base = { ...this.base, parts, after: pointsAt(path, value, parts) };
+    this.base = { ...this.base, parts, before: path.before ? points(path.before) : this.plane, after: pointsAt(path, value, parts) };
     const [x, y] = [0, 1].map((axis) => Math.max(extent(this.base.before, axis), extent(this.base.after, axis)));
     this.extent = [x, y];
     this.camera.setHome(x, y);
@@ -110,13 +109,25 @@ export class WordMap {
     if (places && this.path) {
       const { words, ranks, before, query } = places;
       const parts = components(places.components);
-      const after = pointsAt(this.path, this.value, parts);
-      this.chosen = { words, ranks, parts, before: Float32Array.from(before.flat()), after };
+      this.chosen = { words, ranks, parts, before: Float32Array.from(before.flat()), after: new Float32Array() };
       this.query = query;
-      const [left, top] = this.place(words[0]) ?? [0, 0];
+      if (this.path.before) { this.chooseOwn(); }
+      this.chosen.after = pointsAt(this.path, this.value, this.chosen.parts);
+      const [left, top] = this.place(this.chosen.words[0] ?? "") ?? [0, 0];
       if (left < 0 || top < 0 || left > this.camera.width || top > this.camera.height) { this.zoom(0); }
     }
     this.redraw();
+  }
+
+  /** Neighborhoods have no places for words that are not on the map. */
+  chooseOwn() {
+    const { base, chosen } = this;
+    const isOwn = chosen.words.map((word) => base.words.includes(word));
+    const rows = chosen.words.filter((_, i) => isOwn[i]).map((word) => base.words.indexOf(word));
+    const pairs = (/** @type {Float32Array | Int16Array} */ all) => rows.flatMap((row) => [all[2 * row], all[2 * row + 1]]);
+    this.query = isOwn.slice(0, this.query).filter(Boolean).length;
+    this.chosen = { ...chosen, words: rows.map((row) => base.words[row]), ranks: rows.map((row) => base.ranks[row]),
+      before: Float32Array.from(pairs(base.before)), parts: { numbers: Int16Array.from(pairs(base.parts.numbers)), units: base.parts.units } };
   }
 
   /** Show a moment between before (0) and after (1). @param {number} mixed @param {number} duration */
@@ -208,7 +219,7 @@ export class WordMap {
     const along = ranks.map((rank) => Math.log(rank) / top);
     const { dots, color } = this;
     const sizes = color ? Float32Array.from(ranks, () => 1) : Float32Array.from(along, (share) => 0.7 + 2.2 * (1 - share) ** 2);
-    const kinds = color ? color.groups : along.map((share) => Math.round((STEPS - 1) * share));
+    const kinds = color ? color.groups : along.map((share) => Math.round((STEPS - 1) * share ** 1.5));
     const shades = color ? groupColors(color.names.length, color.isRamp) : groupColors(STEPS, true);
     Object.assign(dots, { sizes, kinds: Uint8Array.from(kinds), colors: shades.map(channels), halos: color ? 0 : HALOS });
     this.redraw();
@@ -279,7 +290,7 @@ export class WordMap {
     /** @type {import("./labels.js").Box[]} */
     const occupied = [];
     const own = this.element.getBoundingClientRect();
-    for (const part of this.element.querySelectorAll(".map-buttons, .legend:not([hidden])")) {
+    for (const part of this.element.querySelectorAll(".map-buttons")) {
       const box = part.getBoundingClientRect();
       occupied.push([box.left - own.left - 4, box.top - own.top - 4, box.right - own.left + 4, box.bottom - own.top + 4]);
     }
@@ -389,7 +400,7 @@ export class WordMap {
       return { x: event.clientX - box.left, y: event.clientY - box.top };
     };
     element.addEventListener("pointerdown", (event) => {
-      if (/** @type {HTMLElement} */ (event.target).closest("button, .legend")) { return; }
+      if (/** @type {HTMLElement} */ (event.target).closest("button")) { return; }
       pressed.set(event.pointerId, where(event));
       element.setPointerCapture(event.pointerId);
       if (pressed.size === 1) { travelled = 0; }
@@ -452,6 +463,12 @@ export class WordMap {
       event.preventDefault();
     });
   }
+}
+
+/** The points of packed columns. @param {import("./api.js").Packed} packed */
+function points(packed) {
+  const { numbers, units } = components(packed);
+  return Float32Array.from(numbers, (number, i) => number * units[i % 2]);
 }
 
 /** A color of the ramp, from its start (0) to its end (1). @param {number} share */

@@ -104,7 +104,43 @@ def read_pieces(
         yield Rows(piece, read(slice(start, stop)), np.arange(start + 1, stop + 1))
 
 
-def _map_array(path: Path) -> tuple[NDArray[Any], Encoding | None, bytes]:
+def _read(
+    path: Path,
+    array: np.memmap[Any, Any],
+    encoding: Encoding | None,
+    labels: Callable[[], list[str]] | None,
+) -> Iterator[Rows]:
+    """Read rows from the file that is mapped to `array`, piece by piece.
+
+    Not from the map: a page that a shortened file lost would end the process.
+    """
+    dimension = encoding.dimension if encoding else array.shape[1]
+
+    def numbers(start: int, count: int) -> NDArray[Any]:
+        file.seek(array.offset + start * array.itemsize)
+        read = np.fromfile(file, array.dtype, count)
+        if len(read) < count:
+            raise InvalidInputError(
+                f"{path}: changed while it was being read; repeat the same call"
+            )
+        return read
+
+    def rows(part: slice) -> NDArray[np.float32]:
+        count = part.stop - part.start
+        if encoding:
+            records = numbers(part.start, count)
+            return encoding.decode(records[encoding.field], records[SCALE])
+        if array.flags.c_contiguous:
+            whole = numbers(part.start * dimension, count * dimension)
+            return as_float32(whole.reshape(count, dimension))
+        columns = [numbers(i * len(array) + part.start, count) for i in range(dimension)]
+        return as_float32(np.stack(columns, axis=1))
+
+    with path.open("rb") as file:
+        yield from read_pieces(len(array), dimension, labels, rows)
+
+
+def _map_array(path: Path) -> tuple[np.memmap[Any, Any], Encoding | None, bytes]:
     """Map an array into memory; return its encoding, if rows are records, and its checksum."""
     try:
         with warnings.catch_warnings():
@@ -137,17 +173,11 @@ def _open(head: Head, findings: Findings, _: Columns) -> Vectors:
             f"{path}: its words are missing; put {words_path(path).name} (one word per line) "
             "beside it"
         )
-
-    def read(part: slice) -> NDArray[np.float32]:
-        if encoding:
-            return encoding.decode(array[part][encoding.field], array[part][SCALE])
-        return as_float32(array[part])
-
     labels = partial(_read_words, words, path.name, rows, check) if words else None
     return Vectors(
         str(path),
         dimension,
-        partial(read_pieces, rows, dimension, labels, read),
+        partial(_read, path, array, encoding, labels),
         estimate=rows,
         has_words=words is not None,
         files=(path, words) if words else (path,),

@@ -43,12 +43,16 @@ def _read(path: Path, header: tuple[int, int], findings: Findings) -> Iterator[R
             size += reader.fill(buffer, size)
             start = 0 if count else buffer.index(b"\n") + 1  # after the header
             words = row.findall(buffer, start, size)
-            ends = start + np.cumsum([len(word) + 1 + width for word in words])
+            sizes = np.fromiter(map(len, words), np.int64, len(words))
+            ends = start + np.cumsum(sizes + 1 + width)
             whole = min(int(np.searchsorted(ends, size, "right")), most)
             if not whole:
                 break
             text = b" ".join(words[:whole]).decode(errors="surrogateescape")
-            labels = [word.lstrip("\n") for word in text.split(" ")]
+            text = text.removeprefix("\n").replace(" \n", " ")  # the newline after each row
+            labels = text.split(" ")
+            if "\n" in text:
+                labels = [word.lstrip("\n") for word in labels]
             # All pieces of the width of a row, overlapping, some of which are copied.
             pieces = np.ndarray(size - width + 1, f"V{width}", buffer, strides=(1,))
             rows = pieces[ends[:whole] - width].view("<f4").reshape(-1, dimension)
