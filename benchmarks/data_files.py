@@ -32,9 +32,12 @@ DATA = ROOT / "docs" / "data"
 # The code of each data file's method, below src/conceptor.
 WORD_METHODS = ("algebra", "methods.py", "fit.py", "weights.py", "evaluation")
 CODE = {
+    **dict.fromkeys(("lexicon", "paper", "ppmi", "results"), (*WORD_METHODS, "paper")),
     "attach": ("static_models",),
     "debiasing": ("concepts/debias.py", "concepts/expressions.py"),
     "dialogue": ("paper",),
+    "inspect": (*WORD_METHODS, "inspection.py"),
+    "smaller": (*WORD_METHODS, "vectors/formats/encoding.py", "vectors/search.py"),
     "search": ("concepts/query.py", "concepts/neighbors.py"),
     "sentences": ("sentences",),
     "static-models": ("static_models",),
@@ -154,15 +157,22 @@ def _changed_after(path: Path, day: str) -> list[str]:
 
     own = log("-1", "--format=%H", "--", str(path))
     code = [f"src/conceptor/{name}" for name in CODE.get(path.stem, WORD_METHODS)]
-    commits = log("--format=%as %h %s", f"{own[0]}..HEAD", "--", *code) if own else []
+    if not own:
+        return []
+    commits = log("--no-merges", "--format=%as %h %s", f"{own[0]}..HEAD", "--", *code)
     return [commit for commit in commits if commit.split()[0] > day]
 
 
 def stale(paths: list[Path]) -> dict[str, str]:
-    """Return the data files that are older than the code of their method, and the last change."""
+    """Return the data files that are older than the code of their method, and the last change.
+
+    Those of an earlier script cannot be measured again; they have said so once.
+    """
     found = {}
     for path in paths:
         made = json.loads(path.read_text(encoding="utf-8"))["made"]
+        if re.search("earlier|separate", made["command"]):
+            continue
         commits = _changed_after(path, max(made["date"], made.get("reviewed", "")))
         if commits:
             found[path.stem] = commits[0]

@@ -282,10 +282,13 @@ CLAIMS = (
 )
 
 
-def measure_or_read(path: Path, measure: Callable[[], Comparison]) -> Measured:
-    """Return the measurements in a file, which an earlier run may have written."""
-    if not path.exists():
-        Measured.of(measure()).save(path)
+def measure_or_read(
+    path: Path, battery: Battery, measure: Callable[[Battery], Comparison]
+) -> Measured:
+    """Return the measurements in a file, if an earlier run wrote them with the same benchmarks."""
+    names = {task.dataset for task in battery.tasks}
+    if not path.exists() or set(Measured.load(path).family) != names:
+        Measured.of(measure(battery)).save(path)
         print(path.stem, file=sys.stderr, flush=True)
     return Measured.load(path)
 
@@ -300,7 +303,7 @@ def measure_words(keep: Path, name: str, vectors: object, battery: Battery) -> M
     }
     parts = [
         measure_or_read(
-            keep / f"{name} {kind}.npz", partial(compare, vectors, methods, tasks, rows="words")
+            keep / f"{name} {kind}.npz", tasks, partial(compare, vectors, methods, rows="words")
         )
         for kind, (methods, tasks) in runs.items()
     ]
@@ -328,10 +331,8 @@ def gains_by_family(
     return [*(interval([each]) for each in means), interval(means)]
 
 
-def gain_cells(
-    sets: Mapping[str, Measured], ours: str, theirs: str, part: str = "all"
-) -> list[str]:
-    return [cell(gain) for gain in gains_by_family(sets, ours, theirs, part)]
+def gain_cells(sets: Mapping[str, Measured], *compared: str) -> list[str]:
+    return [cell(gain) for gain in gains_by_family(sets, *compared)]
 
 
 def before_and_after(sets: Mapping[str, Measured]) -> str:
@@ -442,8 +443,8 @@ def classification(sets: Mapping[str, object], keep: Path) -> dict[str, str]:
     rows: dict[str, list[str]] = {method: [] for method in methods}
     for name, vectors in sets.items():
         columns += [name, f"gain, {name}"]
-        measure = partial(compare, vectors, methods, battery, rows="words")
-        m = measure_or_read(keep / f"{name} classification.npz", measure)
+        measure = partial(compare, vectors, methods, rows="words")
+        m = measure_or_read(keep / f"{name} classification.npz", battery, measure)
         for method in methods:
             gain = interval([m.gain(method, ORIGINAL, "classification")])
             shown = "" if method == ORIGINAL else cell(gain)
@@ -493,8 +494,9 @@ def priors() -> str:
 def check(vectors: str, keep: Path, battery: Battery) -> None:
     opened = open_vectors(vectors)
     digest = hashlib.sha256()  # so that other vectors of the same name are measured
-    for file in opened.files:
-        digest.update(file.read_bytes())
+    for path in opened.files:
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
     name = f"{Path(vectors).stem} {digest.hexdigest()[:12]}"
     measured = measure_words(keep, name, opened, battery)
     words = {True: "holds", False: "does not hold", None: "not measured"}
@@ -560,7 +562,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, reason in battery.missing.items():
         print(f"{name} is left out: {reason}", file=sys.stderr)
     if options.check:
-        check(options.check, options.keep, battery)
+        try:
+            check(options.check, options.keep, battery)
+        except ConceptorError as error:
+            parser.error(str(error))
         return
     command = "python benchmarks/evidence.py" + (" --full DIRECTORY" if options.full else "")
     directory = DOCS / "data" if options.full else options.keep

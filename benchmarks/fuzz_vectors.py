@@ -266,7 +266,6 @@ def main() -> int:
     step = 500
     first = options.seed * 10_000_000
     starts = range(first + tried, first + options.inputs, step)
-    began = time.monotonic()
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.processes, mp_context=spawn) as pool:
         many = len(starts)
@@ -279,10 +278,7 @@ def main() -> int:
                 with options.log.open("a") as log:
                     log.write(json.dumps(part) + "\n")
             if tried % 10_000 < step:
-                minutes = (time.monotonic() - began) / 60
-                print(
-                    f"{tried:,} tried, {len(failures)} failures, {minutes:.1f} minutes", flush=True
-                )
+                print(f"{tried:,} tried, {len(failures)} failures", flush=True)
     for failure in failures[:20]:
         print(failure)
     for outcome, times in sorted(total.items()):

@@ -276,9 +276,7 @@ def run(options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=["measure", "record"])
-    parser.add_argument(
-        "directory", type=Path, help="The directory of the sets, or the data file to write."
-    )
+    parser.add_argument("directory", type=Path, help="Of the sets, or the data file to write.")
     parser.add_argument("--keep", type=Path, default=Path("record.kept"))
     parser.add_argument("--only", nargs="+", metavar="NAME", help="The only sets to measure.")
     options = parser.parse_args()

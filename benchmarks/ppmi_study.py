@@ -10,7 +10,7 @@ words' counts in the corpus. Benchmark files are found in the same way as by `co
 
 from __future__ import annotations
 
-import sys
+import argparse
 from dataclasses import replace
 
 from conceptor.evaluation import load_battery
@@ -32,10 +32,12 @@ METHODS = {
 }
 
 
-def main(corpus: str, dimension: int = DIMENSION) -> None:
-    counted = cooccurrence(corpus)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("corpus")
+    counted = cooccurrence(parser.parse_args().corpus)
     words = counted.words
-    theta, values = truncated_svd(ppmi(counted), dimension)
+    theta, values = truncated_svd(ppmi(counted), DIMENSION)
     print(f"{counted.tokens:,} tokens, {len(words):,} words, {counted.matrix.nnz:,} ordered pairs")
     first, last = values[0], values[-1]
     print(
@@ -62,4 +64,4 @@ def main(corpus: str, dimension: int = DIMENSION) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

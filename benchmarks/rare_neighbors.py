@@ -9,6 +9,8 @@ cn's directions on the side of rare words, or along the last: the smallest step 
 
 from __future__ import annotations
 
+import argparse
+
 import data_files
 import numpy as np
 from common import complete_battery, demo, markdown_table, show_interval
@@ -32,6 +34,7 @@ def rare_share(rows: np.ndarray, every: int = 1) -> float:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
     table, battery = demo(), complete_battery(PAPER_FAMILIES)
     fitted = fit_methods(table, ["cn"]).methods["cn"]
     mapped = fitted(table.words, table.vectors)

@@ -10,7 +10,7 @@ benchmarks/dialogue.py.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -132,9 +132,11 @@ SECTIONS = {
 }
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=" or ".join(SECTIONS))
     tables = data_files.read(TARGET) if TARGET.exists() else {}
-    for name in names or SECTIONS:
+    for name in parser.parse_args().sections or SECTIONS:
         title, make = SECTIONS[name]
         _, new = data_files.parse(f"## {title}\n\n{make()}")
         place = data_files.slug(title)
@@ -144,4 +146,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -12,8 +12,8 @@ rank, and bytes with one scale for all. It has no bits; for those we use ours.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,8 @@ OURS = {
     "PCA": "abtt:n_directions=0:n_components={}",
     "`cn`": "cn:n_components={}",
 }
-MODEL2VEC = "model2vec's method"
+MODEL2VEC = "model2vec's recipe"
+METHODS = (*OURS, MODEL2VEC)
 # Vectors, and the dimensions to reduce them to, starting with their own.
 SETS = {
     "Google News 26k, 300 dimensions": (google_news, (300, 128, 64)),
@@ -97,7 +98,7 @@ def run(path: Path) -> dict[str, Any]:
     battery = Battery([task for task in every.tasks if task.in_mean])
     for title, (read, sizes) in SETS.items():
         table, cells = read(), figures.setdefault(title, {})
-        for name in (*OURS, MODEL2VEC):
+        for name in METHODS:
             near = None
             for size in sizes if name != "original" else sizes[:1]:
                 missing = [dtype for dtype in DTYPES if f"{name}, {size}, {dtype}" not in cells]
@@ -115,9 +116,11 @@ def run(path: Path) -> dict[str, Any]:
     return figures
 
 
-def main(path: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("kept", type=Path)
     columns = ["", "dimensions", "similarity", "STS", "synonyms", "same neighbors"]
-    for title, cells in run(path).items():
+    for title, cells in run(parser.parse_args().kept).items():
         rows = []
         for key in dict.fromkeys(key.rpartition(", ")[0] for key in cells):
             parts = [cells[f"{key}, {dtype}"] for dtype in DTYPES]
@@ -128,4 +131,4 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

@@ -8,6 +8,7 @@ compiled to bytecode first, as in an installation. The first run has no bytecode
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -39,6 +40,7 @@ def run(environment: dict[str, str], *arguments: str) -> tuple[float, float]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "in.txt"), Path(folder, "out.txt")
         rows = np.random.default_rng(0).standard_normal((3000, 50), dtype=np.float32)

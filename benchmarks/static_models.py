@@ -3,7 +3,6 @@
     python benchmarks/static_models.py corpus.txt [--keep DIRECTORY] [--sentences N]
     python benchmarks/static_models.py corpus.txt --rival NAME=FOLDER ... [--data FILE]
     python benchmarks/static_models.py corpus.txt --arrays    # rows without words, on STS-B
-    python benchmarks/static_models.py corpus.txt --speed     # sentences per second
 
 Prints a table in Markdown: STS 2012-2017, SICK, six classification sets, two retrieval sets. The
 text for the fit to sentences is sampled from corpus.txt, which `python benchmarks/ppmi_corpus.py
@@ -31,7 +30,7 @@ import data_files
 import numpy as np
 from common import markdown_table, mean_gain, minilm, show_interval
 
-from conceptor import SentenceEncoder, StaticModel, distill
+from conceptor import StaticModel, distill
 from conceptor.algebra.moments import Moments
 from conceptor.base.arrays import unit_rows
 from conceptor.base.files import replace_atomically
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
 
 RIVAL = "model2vec"
 TRANSFORMER = "the transformer"
-PASSES = 6
 YEARS = ("2012", "2013", "2014", "2015", "2016", "2017")
 # Methods for rows of texts, the removal of the mean alone, and PCA.
 ARRAY_METHODS = ("gentle", "cn", "renormalization", "abtt", "whitening")
@@ -241,40 +239,6 @@ def compare_rivals(
     return markdown_table(["", *columns], rows)
 
 
-def timed(run: Callable[[], object]) -> tuple[float, float]:
-    """Return the wall-clock time and the CPU time of a call."""
-    started = time.perf_counter(), time.process_time()
-    run()
-    return time.perf_counter() - started[0], time.process_time() - started[1]
-
-
-def speed(source: Path, keep: Path, sentences: list[str], texts: list[str]) -> None:
-    """Print the speed of encoding texts: one process, one run."""
-    builders = models(source, sentences, keep)
-    builders[f"ours 256, {len(sentences):,} sentences"]()
-    folder = keep / f"{short_name(source)}-ours-{len(sentences)}-256"
-    encoder = SentenceEncoder(common.demo()).fit(texts[:2000])
-    texts = texts[2000:]
-    kinds = {
-        "model2vec's folder, by model2vec": builders[f"{RIVAL} 256"](),
-        "our folder, by model2vec": load_with_model2vec(folder),
-        "our folder, by `StaticModel`": StaticModel.load(folder).encode,
-        "`SentenceEncoder`, GloVe 50d": encoder.encode,
-    }
-    # In turns, so that other work on the machine affects all of them.
-    rounds = [
-        {name: timed(partial(encode, texts)) for name, encode in kinds.items()}
-        for _ in range(PASSES)
-    ]
-    rows = []
-    for name in kinds:
-        wall, cpu = zip(*(each[name] for each in rounds), strict=True)
-        cells = [len(texts) / each for each in (wall[0], min(wall), cpu[0], min(cpu))]
-        rows.append([name, *(f"{each:,.0f}" for each in cells)])
-    columns = ["first pass", "best", "per CPU second: first pass", "best"]
-    print(markdown_table(["", *columns], rows), flush=True)
-
-
 def compare_arrays(sources: Iterable[Path], keep: Path) -> str:
     """Return the results of methods on rows without words, on STS-B, fitted on the same rows.
 
@@ -321,13 +285,12 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="Another transformer's folder.")
     parser.add_argument("--families", default="sts,classification,retrieval")
     parser.add_argument(
-        "--columns", default="", help="Only columns whose name contains one of these."
+        "--columns", default="", help="Only those whose name contains one of these."
     )
     parser.add_argument("--transformer", action="store_true", help="Score it too, on STS.")
     parser.add_argument("--rival", nargs="+", metavar="NAME=FOLDER", help="Other static models.")
     parser.add_argument("--data", type=Path, help="The data file for the table of rivals.")
     parser.add_argument("--arrays", action="store_true")
-    parser.add_argument("--speed", action="store_true")
     options = parser.parse_args()
     keep = options.keep
     keep.mkdir(exist_ok=True)
@@ -337,9 +300,7 @@ def main() -> None:
         return
     tasks = read_tasks(options.families.split(","))
     sentences = sample(options.corpus, keep, options.sentences, tasks)
-    if options.speed:
-        speed(source, keep, sentences, sample(options.corpus, keep, 34_768, tasks))
-    elif options.rival:
+    if options.rival:
         print(compare_rivals(options, source, sentences, tasks))
     else:
         results = {}

@@ -190,7 +190,7 @@ def paper() -> str:
     for name, title in (
         ("word-similarity-spearman-100", "similarity"),
         ("sts-by-year-pearson-100", "STS"),
-        ("categorization-purity-100", "categorization"),
+        ("concept-categorization-purity-100", "categorization"),
     ):
         cells = results.cells(f"{PAPER}/{name}")
         panels[title] = {

@@ -9,6 +9,9 @@ from datetime import date
 
 import data_files
 import pytest
+from data_files import ROOT
+
+from conceptor.base.display import format_signed
 
 PAGE = """# A page
 
@@ -67,10 +70,29 @@ def test_equal_headings_do_not_overwrite_each_other() -> None:
 @pytest.mark.parametrize("path", sorted(data_files.DATA.glob("*.json")), ids=lambda path: path.stem)
 def test_a_data_file_names_what_made_it(path) -> None:
     made = json.loads(path.read_text(encoding="utf-8"))["made"]
-    assert made["command"]
+    scripts = re.findall(r"python (benchmarks/\w+\.py)", made["command"])
+    assert scripts or re.search("earlier|separate", made["command"])
+    assert [script for script in scripts if not (ROOT / script).exists()] == []
     assert made["version"]
     assert date.fromisoformat(made["date"])
     assert ("reviewed" in made) == ("because" in made)
+
+
+def test_the_readmes_example_is_that_of_the_data() -> None:
+    """The verdict and the table that `conceptor compare` prints for the demo."""
+    shown = (ROOT / "README.md").read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
+    verdict = " ".join(shown.split())
+    tables = data_files.read(data_files.DATA / "evidence.json")
+    table = tables["the-default-against-the-original-by-vectors"]
+    assert table.rows[0][0] == "GloVe 6B 50d"
+    for family, cell in zip(table.columns[1:], table.rows[0][1:], strict=True):
+        gain = format_signed(float(cell.split()[0].replace("−", "-")), 1)
+        is_level = cell.endswith("level")
+        assert (family if is_level else f"{family} ({gain})") in verdict
+        assert not (is_level and f"{family} (" in verdict)
+    means = {row[0]: row[1] for row in tables["every-set-of-vectors/glove-6b-50d"].rows}
+    (line,) = (line for line in shown.splitlines() if line.startswith(" mean"))
+    assert line.split()[1:] == [means[m] for m in ("original", "abtt", "cn-paper", "cn")]
 
 
 # Clusters and speed depend on the machine; their pages say more than their tables.
@@ -122,6 +144,10 @@ def test_a_change_of_the_code_makes_data_stale_until_it_is_reviewed(tmp_path, mo
     code.write_text("3")
     commit(today.replace(year=today.year + 1, day=1).isoformat())
     assert list(data_files.stale([path])) == ["figures"]
+    made = path.read_text()
+    path.write_text(made.replace("a command", "an earlier script"))
+    assert data_files.stale([path]) == {}  # nobody can measure it again
+    path.write_text(made)
     data_files.review("figures", "only a comment")
     commit(today.isoformat())
     assert data_files.stale([path]) == {}
