@@ -199,13 +199,6 @@ def test_rows_without_words_take_no_settings_for_words():
             FitOptions(**{name: "zipf"}).weights_for(Words.USAGE, rows)
 
 
-def test_a_missing_file_is_reported_with_the_other_choices(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"no such file \(and not uniform, zipf"):
-        parse_weights(str(tmp_path / "nothing"))
-    with pytest.raises(InvalidInputError, match=r"no such file \(and not top:N"):
-        parse_weights(vocabulary=str(tmp_path / "nothing"))
-
-
 def test_counts_of_a_mapping_are_checked():
     for count in (-1, float("nan"), float("inf"), "3", None):
         with pytest.raises(InvalidInputError, match="the count of 'of' must be"):

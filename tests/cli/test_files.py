@@ -12,8 +12,10 @@ import time
 import numpy as np
 import pytest
 
-from conceptor import AffineMap
+from conceptor import AffineMap, postprocess
+from conceptor.fit import FitOptions
 from conceptor.vectors import open_vectors, write_vectors
+from tests.model_folders import content
 from tests.platforms import posix_only
 from tests.processes import call, command, conceptor, start
 from tests.terminal import on_a_terminal
@@ -60,22 +62,16 @@ def test_postprocess_fit_apply_and_convert_agree(folder):
     np.testing.assert_allclose(expected, one.map_words(WORDS, VECTORS), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--method", "abtt:n_directions=2"],
-        ["--method", "zipf-whitening", "--weights", "zipf"],
-        ["--method", "cn:aperture=0.5", "--vocabulary", "top:50", "--memory", "1MB"],
-        ["--weights", "counts.txt", "--dtype", "float16", "--format", "npy"],
-    ],
-)
-def test_every_method_and_option(options, folder):
-    (folder / "counts.txt").write_text("w1 5\nw2 3\nw9 1\n")
-    run = call("postprocess", "in.txt", "out.npy", "--json", *options, cwd=folder)
+def test_options_are_those_of_the_call_in_python(folder):
+    (folder / "counts.txt").write_text("w1 5\nw2 3\nw9 1\nw60 9\n")
+    options = "--method cn:aperture=0.5 --weights counts.txt --vocabulary top:50 --memory 1MB"
+    kind = ("--dtype", "float16", "--format", "npy")
+    run = call("postprocess", "in.txt", "one.x", *options.split(), *kind, "--json", cwd=folder)
     assert run.returncode == 0, run.stderr
-    report = json.loads(run.stdout)
-    assert (report["words"], report["dimension"]) == (200, 8)
-    assert np.isfinite(rows_of(folder / "out.npy")).all()
+    assert json.loads(run.stdout)["estimated_on"] == 3
+    counts = FitOptions(weights=folder / "counts.txt", vocabulary="top:50")
+    postprocess(folder / "in.txt", folder / "two.npy", "cn:aperture=0.5", counts, dtype="float16")
+    assert (folder / "one.x").read_bytes() == (folder / "two.npy").read_bytes()
 
 
 def test_pipes(folder):
@@ -153,6 +149,7 @@ def test_warnings_name_duplicates_and_skipped_rows(folder):
         (["convert", "missing.txt", "o.bin"], 2, "missing.txt: no such file"),
         (["convert", "in.txt", "in.txt", "--force"], 2, "is the input"),
         (["convert", "in.txt", "old.txt"], 2, "exists; use --force"),
+        (["fit", "in.txt", "old.txt"], 2, "exists; use --force"),
         (["convert", "in.txt", "nowhere/o.txt"], 2, "does not exist"),
         pytest.param(
             *(["convert", "in.txt", "/dev/null"], 2, "not a regular file"),
@@ -166,7 +163,7 @@ def test_warnings_name_duplicates_and_skipped_rows(folder):
         (["convert", "nan.txt", "o.bin"], 2, "nan.txt, line 2"),
         (["postprocess", "in.txt", "o.bin", "--method", "cn:aperture=-1"], 2, "aperture"),
         (["postprocess", "in.txt", "o.bin", "--memory", "lots"], 2, "--memory"),
-        (["postprocess", "in.txt", "o.bin", "--weights", "nofile"], 2, "nofile"),
+        (["postprocess", "in.txt", "o.bin", "--weights", "nofile"], 2, "not uniform, zipf"),
         (["postprocess", "in.txt", "o.bin", "--method", "whitning"], 2, "you mean whitening?"),
         (["compare", "in.txt", "--methods", "original,abt"], 2, "did you mean abtt?"),
         (["compare", "in.txt", "--tasks", "similarty"], 2, "did you mean similarity?"),
@@ -181,22 +178,29 @@ def test_warnings_name_duplicates_and_skipped_rows(folder):
         (["apply", "missing", "in.txt", "o.bin"], 2, "missing: no such file"),
         (["apply", "in.txt", "in.txt", "o.bin"], 2, "in.txt"),
         (["apply", "map.safetensors", "in.txt", "o.bin"], 2, "3-dimensional"),
+        (["compare", "nowhere.bin"], 2, "nowhere.bin: no such file"),
+        (["evaluate", "nowhere.bin"], 2, "nowhere.bin: no such file"),
+        (["inspect", "nowhere.bin"], 2, "nowhere.bin: no such file"),
+        (["inspect", "in.txt", "--weights", "nofile"], 2, "nofile"),
+        (["inspect", "in.txt", "--plot", "figure.xyz"], 2, "figure.xyz"),
+        (["data", "list", "--data", "nowhere"], 2, "not a directory"),
+        (["data", "fetch", "EN-RG-65.txt"], 1, "cannot be reached"),
     ],
 )
-def test_wrong_calls_end_in_one_line(arguments, code, message, folder):
+def test_wrong_calls_end_in_one_line(arguments, code, message, folder, bare_call):
     (folder / "old.txt").write_text("precious")
     (folder / "spaces.txt").write_text("new york 1 2\nb 3 4\n")
     (folder / "nan.txt").write_text("a 1 2\nb nan 4\n")
     AffineMap(np.eye(3)).save(folder / "map.safetensors")
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    run = call(*arguments, cwd=folder)
+    before = content(folder)
+    run = bare_call(*arguments)
     errors = run.stderr
     assert run.returncode == code, errors
     assert message in errors
     assert "Traceback" not in errors
     if errors.startswith("conceptor: "):
         assert errors.count("\n") == 1
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert content(folder) == before
 
 
 def test_demo_is_a_name_unless_a_file_has_it(tmp_path):
@@ -214,6 +218,33 @@ def test_an_infinite_aperture_removes_everything_and_its_json_is_standard(folder
     assert "removed all the variance" in run.stderr
     assert json.loads(run.stdout)["aperture"] is None
     assert "Infinity" not in run.stdout
+
+
+def test_an_alphabetical_file_is_noticed(folder, bare_call):
+    order = np.argsort(WORDS)
+    write_vectors(folder / "abc.bin", [([WORDS[i] for i in order], VECTORS[order])])
+    run = bare_call("postprocess", "abc.bin", "out.bin")
+    assert run.returncode == 0
+    assert "alphabetical order" in run.stderr
+    assert "wordfreq:en" in run.stderr
+    assert "enwiki_vocab_min200.txt" in run.stderr
+    (folder / "counts.txt").write_text("".join(f"{word} 5\n" for word in WORDS))
+    run = bare_call("fit", "abc.bin", "abc.st", "--weights", "counts.txt")
+    assert run.returncode == 0
+    assert "alphabetical" not in run.stderr
+
+
+def test_inspect_draws_and_prints_json_that_every_reader_takes(folder):
+    run = call("inspect", "in.txt", "--json", "--plot", "figure.svg", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert (found["count"], found["dimension"], found["weights"]) == (200, 8, "zipf")
+    assert (folder / "figure.svg").read_text().lstrip().startswith("<?xml")
+    assert "suggested aperture" in call("inspect", "in.txt", cwd=folder).stdout
+    (folder / "one.txt").write_text("one 1 2 3\n")
+    run = call("inspect", "one.txt", "--json", cwd=folder)
+    assert "NaN" not in run.stdout
+    assert json.loads(run.stdout)["before"]["isoscore"] is None
 
 
 @posix_only("has a umask")
