@@ -94,12 +94,6 @@ def test_rows_cut_by_the_end_of_a_block(tmp_path, monkeypatch):
         assert (read_all(source)[1] == vectors).all()
 
 
-def test_duplicates_keep_the_first_and_are_counted(tmp_path):
-    source, words, vectors = read(tmp_path / "x", b"6 1\na 1\nb 2\na 3\nc 4\nb 5\na 6\n")
-    assert (words, vectors) == (["a", "b", "c"], [[1], [2], [4]])
-    assert source.findings.lines() == ["3 duplicate words dropped, the first of each kept"]
-
-
 @pytest.mark.parametrize("is_binary", [False, True])
 def test_the_count_of_a_header_is_compared_with_the_rows(is_binary, tmp_path):
     rows = [(b"a", [1.0, 2.0]), (b"b", [3.0, 4.0])]
