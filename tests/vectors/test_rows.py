@@ -60,22 +60,6 @@ def test_what_labels_decide():
     assert evidence == "60 of the first 100 labels are distinct single words"
 
 
-@pytest.mark.parametrize("name", ["x.txt", "x.vec", "x.npy", "x.parquet"])
-@pytest.mark.parametrize("kind", list(RowKind)[::2])
-def test_files(kind, name, tmp_path):
-    labels = [f"word{i}" if kind is RowKind.WORDS else f"a text, {i}" for i in range(50)]
-    labels = [f"{label}!" for label in labels]  # no number at the end
-    X = np.random.default_rng(0).standard_normal((50, 3))
-    write_vectors(tmp_path / name, [(labels, X)])
-    source = open_vectors(tmp_path / name)
-    assert source.kind is kind
-    assert in_memory(labels, X).kind is kind
-    other = RowKind.TEXTS if kind is RowKind.WORDS else RowKind.WORDS
-    assert open_vectors(tmp_path / name, rows=str(other)).kind is other
-    assert source.with_kind(str(other)).kind is other
-    assert (source.describe_kind() == "") is (kind is RowKind.WORDS)
-
-
 @pytest.mark.parametrize("name", ["x.npy", "x.parquet", "x.feather", "x.txt"])
 def test_of_two_equal_texts_both_are_kept(name, tmp_path):
     texts = ["the same text", "another text", "the same text"]
