@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import conceptor
-from conceptor import open_vectors, postprocess
+from conceptor import open_vectors
 from conceptor.base.errors import InvalidInputError
 from tests.vectors.whole import read_all
 
@@ -73,19 +72,6 @@ def test_words_are_averages_of_their_ngrams(
         rows = inputs[[place, *(len(words) + gram for gram in grams)]]
         np.testing.assert_allclose(vectors[place], rows.mean(axis=0), atol=1e-5)
     assert "</s>" not in (source.counts or {})
-
-
-def test_counts_are_the_weights(tmp_path, rng) -> None:
-    inputs = (rng.standard_normal((len(WORDS) + 50, 6)) + 1).astype(np.float32)
-    path = tmp_path / "model.bin"
-    path.write_bytes(model_bytes(WORDS, inputs, inputs[: len(WORDS)], buckets=50))
-    report = postprocess(path, tmp_path / "out.txt")
-    assert report.fitted_on == f"all words, weighted by the counts in {path}"
-    assert report.estimated_on == len(WORDS) - 1  # </s> counts lines
-    words, vectors = read_all(open_vectors(path))
-    counts = dict(zip(WORDS[1:], range(len(WORDS) - 1, 0, -1), strict=True))
-    expected = conceptor.improve((words, vectors), weights=counts)[1]
-    np.testing.assert_allclose(read_all(open_vectors(tmp_path / "out.txt"))[1], expected, rtol=1e-6)
 
 
 @given(cut=st.integers(0, 10_000))
