@@ -226,9 +226,3 @@ def test_two_that_fetch_one_file_at_once_both_succeed(server, cache):
         paths = list(pool.map(datasets.fetch, [FILE, FILE]))
     assert leftovers(cache) == list(set(paths))
     assert paths[0].read_bytes() == CONTENT
-
-
-def test_names_may_be_shortened_where_that_is_clear():
-    assert datasets.data_file("EN-RG-65.txt").name == "word-similarity/EN-RG-65.txt"
-    with pytest.raises(InvalidInputError, match="no data file is called 'nothing'"):
-        datasets.data_file("nothing")
