@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,9 +13,7 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.fit import FitOptions, fit_methods
 from conceptor.methods import METHODS, Method
 from conceptor.postprocessing import fit
-from conceptor.vectors import open_vectors, write_vectors
-from tests.processes import call
-from tests.vectors.whole import read_all
+from conceptor.vectors import write_vectors
 
 ONE_MAP = [name for name in METHODS if name != "hsr"]
 LEVEL = ("whitening", "zipf-whitening")
@@ -143,24 +139,3 @@ def test_hsr_ranks_directions_by_all_words(rng):
     Y, Z = whole(WORDS, X), smaller(WORDS, X)
     assert smaller.map.n_out == 4
     np.testing.assert_allclose(gram(Z), gram(best_approximation(Y, np.ones(300), 4)), atol=1e-8)
-
-
-def test_the_command_line_and_saved_maps(tmp_path, rng, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_vectors("in.txt", [(WORDS, rng.standard_normal((300, 10)) + 0.5)])
-    sizes = ("--dimensions", "4")
-    for arguments in (
-        ("postprocess", "in.txt", "out.bin", *sizes, "--save-map", "map.safetensors"),
-        ("fit", "in.txt", "again.safetensors", *sizes),
-        ("apply", "again.safetensors", "in.txt", "applied.bin"),
-    ):
-        run = call(*arguments)
-        assert run.returncode == 0, run.stderr
-    assert "300 words × 4 in" in run.stderr
-    for size in ("11", "0"):
-        run = call("postprocess", "in.txt", "wrong.bin", "--dimensions", size)
-        assert (run.returncode, Path("wrong.bin").exists()) == (2, False)
-        assert "11 dimensions were requested" in run.stderr or size == "0"
-    _, written = read_all(open_vectors("out.bin"))
-    assert written.shape == (300, 4)
-    np.testing.assert_allclose(read_all(open_vectors("applied.bin"))[1], written, atol=1e-6)

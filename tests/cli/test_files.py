@@ -41,15 +41,16 @@ def folder(tmp_path):
 
 
 def test_postprocess_fit_apply_and_convert_agree(folder):
-    run = call("postprocess", "in.txt", "out.bin", "--save-map", "map.safetensors", cwd=folder)
+    size, saved = ("--dimensions", 5), ("--save-map", "map.safetensors")
+    run = call("postprocess", "in.txt", "out.bin", *size, *saved, cwd=folder)
     assert run.returncode == 0, run.stderr
     assert run.stdout == ""
     *_, first, fitted, effect, following = run.stderr.splitlines()
-    assert first.startswith("out.bin: 200 words × 8 in ")
-    assert fitted.startswith("cn, fitted on ")
+    assert first.startswith("out.bin: 200 words × 5 in ")
+    assert fitted.startswith("cn:n_components=5, fitted on ")
     assert "of the variance removed, quota 0." in effect
     assert following == "next: conceptor evaluate in.txt out.bin"
-    assert call("fit", "in.txt", "again.safetensors", cwd=folder).returncode == 0
+    assert call("fit", "in.txt", "again.safetensors", *size, cwd=folder).returncode == 0
     one, two = (AffineMap.load(folder / name) for name in ("map.safetensors", "again.safetensors"))
     np.testing.assert_allclose(one.matrix, two.matrix, atol=1e-12)
     run = call("apply", "map.safetensors", "in.txt", "applied.parquet", cwd=folder)
@@ -153,6 +154,8 @@ def test_warnings_name_duplicates_and_skipped_rows(folder):
         (["convert", "spaces.txt", "o.bin"], 2, "'new york' contains a space"),
         (["convert", "nan.txt", "o.bin"], 2, "nan.txt, line 2"),
         (["postprocess", "in.txt", "o.bin", "--method", "cn:aperture=-1"], 2, "aperture"),
+        (["postprocess", "in.txt", "o.bin", "--dimensions", "0"], 2, "--dimensions"),
+        (["postprocess", "in.txt", "o.bin", "--dimensions", "9"], 2, "9 dimensions were requested"),
         (["postprocess", "in.txt", "o.bin", "--memory", "lots"], 2, "--memory"),
         (["postprocess", "in.txt", "o.bin", "--weights", "nofile"], 2, "not uniform, zipf"),
         (["postprocess", "in.txt", "o.bin", "--method", "whitning"], 2, "you mean whitening?"),
