@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from conceptor import open_vectors
@@ -75,6 +75,7 @@ def test_words_are_averages_of_their_ngrams(
 
 
 @given(cut=st.integers(0, 10_000))
+@example(cut=88)  # before the first word
 def test_a_truncated_model_is_refused(cut, tmp_path_factory) -> None:
     inputs = np.ones((4, 3), dtype=np.float32)
     whole = model_bytes(["a", "bb"], inputs, inputs[:2], buckets=2)
