@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from conceptor.base.arrays import cosines
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
-from conceptor.vectors.files import as_vectors, in_memory
+from conceptor.vectors.files import as_vectors
 from conceptor.vectors.table import MISSING, WordVectors
 from conceptor.vectors.vectors import RowKind, decide_kind, is_word
 from tests.vectors.whole import read_all
@@ -40,13 +40,6 @@ def test_neither_order_nor_repetition_of_the_whole_decides(labels, random):
     assert decide_kind(mixed)[0] is kind
     if kind is RowKind.TEXTS:
         assert decide_kind(labels * 3)[0] is RowKind.TEXTS
-
-
-@given(st.lists(st.text(), min_size=1, max_size=40))
-def test_what_the_user_says_decides(labels):
-    for kind in (RowKind.WORDS, RowKind.TEXTS):
-        vectors = in_memory(labels, np.zeros((len(labels), 2))).with_kind(str(kind))
-        assert (vectors.kind, vectors.evidence) == (kind, "")
 
 
 def test_what_labels_decide():
