@@ -8,8 +8,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -20,17 +18,9 @@ from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtr
 from conceptor.cli import COMMANDS
 from conceptor.cli import app as application
 from tests.platforms import posix_only
-from tests.processes import call, command, conceptor, start
+from tests.processes import assert_one_line, call, command, conceptor, start
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
-
-
-@pytest.fixture(autouse=True)
-def interrupts_work_again():
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    yield
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
 
 
 def test_version_and_help() -> None:
@@ -75,24 +65,15 @@ def test_a_call_within_this_process_shows_what_a_process_shows(tmp_path) -> None
         (OSError(errno.ENOSPC, "No space left on device", "out.bin"), 1, "out.bin: No space left"),
     ],
 )
-def test_failures_are_one_line_and_a_code(error, code, line, monkeypatch, capsys) -> None:
+def test_failures_are_one_line_and_a_code(error, code, line, monkeypatch) -> None:
     def fail(prog_name: str) -> None:
         raise error
 
-    for module in set(COMMANDS.values()):  # each registers its commands with the application
-        import_module(f"conceptor.cli.{module}")
+    call("--help")  # every module registers its commands with the application
     monkeypatch.setattr(application, "app", fail)
-    monkeypatch.setattr(sys, "argv", ["conceptor"])
-    with pytest.raises(SystemExit) as stopped:
-        application.main()
-    assert stopped.value.code == code
-    shown = capsys.readouterr().err
-    assert shown.startswith("conceptor: ")
-    assert shown.count("\n") == 1
-    assert line in shown
-    monkeypatch.setattr(sys, "argv", ["conceptor", "--debug"])
+    assert_one_line(call(), line, code)
     with pytest.raises(type(error)):
-        application.main()
+        call("--debug")
 
 
 @posix_only("sends signals")
