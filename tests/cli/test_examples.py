@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
 from conceptor import write_vectors
-from conceptor.cli import COMMANDS as MODULES
 from conceptor.data.registry import data_file, demo_vectors, find, registry
 from conceptor.data.word_lists import PAPER_VOCABULARY
 from tests.evaluation.test_attached import make_store
 from tests.processes import call
+from tests.test_docs import all_commands
 
 ROOT = Path(__file__).parents[2]
 # Tens of seconds each: the tables of the paper, and training; other tests run distill.
@@ -30,22 +27,12 @@ NARROW = os.environ | {"COLUMNS": "80"}
 
 def all_examples() -> dict[str, list[str]]:
     """Return the examples of each command, from its help text."""
-    for module in dict.fromkeys(MODULES.values()):
-        importlib.import_module(f"conceptor.cli.{module}")
-    from conceptor.cli.app import app
-
     examples = {}
-
-    def visit(name: str, node: Any) -> None:
-        for part, inner in getattr(node, "commands", {}).items():
-            visit(f"{name} {part}", inner)
-        if not hasattr(node, "commands") or node.callback is not None:
-            _, _, text = (node.help or "").partition("For example:")
+    for words, command in all_commands().items():
+        if not hasattr(command, "commands") or command.callback is not None:
+            _, _, text = (command.help or "").partition("For example:")
             lines = map(str.strip, text.splitlines())
-            examples[name] = [line for line in lines if line]
-
-    for name, inner in typer.main.get_command(app).commands.items():
-        visit(f"conceptor {name}", inner)
+            examples[" ".join(("conceptor", *words))] = [line for line in lines if line]
     return examples
 
 
