@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from pathlib import Path
@@ -69,27 +68,17 @@ def test_compare_formats_hold_the_same_figures(bare_call, small_file, tmp_path):
     common = ("compare", small_file, *options.split())
     found = json.loads(bare_call(*common, "--json").stdout)
     assert [method["name"] for method in found["methods"]] == ["original", "cn"]
-    scores = {m["name"]: [row["score"] for row in m["results"]] for m in found["methods"]}
-    assert bare_call(*common, "-o", "table.csv").returncode == 0
-    lines = list(csv.DictReader((tmp_path / "table.csv").read_text().splitlines()))
-    for name, expected in scores.items():
-        rows = [line for line in lines if (line["method"], line["dataset"] == "mean") == (name, 0)]
-        assert [float(line["score"]) for line in rows] == expected
-    gain = next(m for m in found["methods"] if m["name"] == "cn")["gains"]["similarity"]
-    mean = next(r for r in lines if (r["method"], r["dataset"]) == ("cn", "mean"))
-    assert [float(mean[key]) for key in ("gain", "low", "high")] == list(gain.values())[:3]
-    for name in ("table.tex", "table.md"):
-        assert bare_call(*common, "-o", name).returncode == 0
-    tex = (tmp_path / "table.tex").read_text()
-    assert tex.count(r"\begin{tabular}") == tex.count(r"\bottomrule") > 0
-    assert r"\textbf{" in tex
-    assert f"{scores['cn'][0]:.2f}" in (tmp_path / "table.md").read_text()
-    written = bare_call(*common, "-o", "page.html")
-    assert written.stdout == ""
-    assert f"wrote page.html: {found['summary'][0]}" in written.stderr
-    page = (tmp_path / "page.html").read_text()
-    assert f"{scores['cn'][0]:.2f}" in page
-    assert "<svg" in page
+    score = f"{found['methods'][1]['results'][0]['score']:.2f}"
+    for name, parts in {
+        "table.csv": ["method,task,dataset", "cn,similarity,mean"],
+        "table.tex": [score, r"\begin{tabular}", r"\bottomrule", r"\textbf{"],
+        "table.md": [score],
+        "page.html": [score, "<svg"],
+    }.items():
+        written = bare_call(*common, "-o", name)
+        assert (written.returncode, written.stdout) == (0, "")
+        assert f"wrote {name}: {found['summary'][0]}" in written.stderr
+        assert all(part in (tmp_path / name).read_text() for part in parts)
 
 
 @posix_only("makes a named pipe")
