@@ -26,14 +26,6 @@ PAPER = ("--method", "cn-paper")
 VECTORS = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32) + 0.5
 
 
-def rows_of(path):
-    return read_all(open_vectors(path))[1]
-
-
-def words_of(path):
-    return read_all(open_vectors(path))[0]
-
-
 @pytest.fixture
 def folder(tmp_path):
     write_vectors(tmp_path / "in.txt", [(WORDS, VECTORS)])
@@ -57,9 +49,9 @@ def test_postprocess_fit_apply_and_convert_agree(folder):
     assert run.returncode == 0, run.stderr
     run = call("convert", "applied.parquet", "converted.vec.gz", "--json", cwd=folder)
     assert json.loads(run.stdout)["words"] == 200
-    expected = rows_of(folder / "out.bin")
+    expected = read_all(open_vectors(folder / "out.bin"))[1]
     for name in ("applied.parquet", "converted.vec.gz"):
-        assert (rows_of(folder / name) == expected).all()
+        assert (read_all(open_vectors(folder / name))[1] == expected).all()
     np.testing.assert_allclose(expected, one.map_words(WORDS, VECTORS), atol=1e-6)
 
 
@@ -132,7 +124,7 @@ def test_warnings_name_duplicates_and_skipped_rows(folder):
     errors = run.stderr
     assert "warning: 1 duplicate words dropped" in errors
     assert "warning: 1 bad rows skipped, the first: bad.txt, line 2" in errors
-    assert words_of(folder / "out.bin") == ["a", "c"]
+    assert read_all(open_vectors(folder / "out.bin"))[0] == ["a", "c"]
 
 
 @pytest.mark.parametrize(
@@ -281,7 +273,7 @@ def test_killed_while_it_writes(name, signal_name, large, tmp_path):
     process.send_signal(how)
     errors = process.communicate()[1]
     if target.read_bytes() != b"old":
-        assert len(words_of(target)) == 60_000
+        assert len(read_all(open_vectors(target))[0]) == 60_000
     if how != signal.SIGKILL:
         assert "Traceback" not in errors, errors
         assert list(tmp_path.glob(".*.partial")) == []
