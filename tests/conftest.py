@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from functools import partial
 
 # Tests run side by side, one on each core; matrix products on several threads each would only
 # get in each other's way. Set before NumPy is imported, which looks at it once; processes that
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from conceptor.data import registry as datasets
 from conceptor.vectors.table import WordVectors
+from tests import processes
 
 settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=30
@@ -33,6 +35,13 @@ def vectors(rng: np.random.Generator) -> np.ndarray:
     scale = np.geomspace(5, 0.05, 12)
     rotation = np.linalg.qr(rng.standard_normal((12, 12)))[0]
     return (rng.standard_normal((500, 12)) * scale + rng.standard_normal(12)) @ rotation
+
+
+@pytest.fixture
+def bare_call(tmp_path, tmp_path_factory):
+    """Call conceptor as on a machine without network, data directory or cache."""
+    bare = processes.bare_machine(tmp_path_factory.mktemp("cache"))
+    return partial(processes.call, cwd=tmp_path, env=bare)
 
 
 @pytest.fixture(scope="session")

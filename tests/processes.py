@@ -123,6 +123,14 @@ def call(
     return subprocess.CompletedProcess(list(arguments), status, *written)
 
 
+def assert_one_line(run: subprocess.CompletedProcess, message: str, code: int = 2) -> None:
+    """Assert that a command ended with this code, and with one line that has this message."""
+    assert run.returncode == code, run.stderr
+    assert message in run.stderr
+    assert run.stderr.startswith("conceptor: ")
+    assert run.stderr.count("\n") == 1
+
+
 def bare_machine(cache: Path, **environment: str) -> dict[str, str]:
     """Return the environment of a machine without network, data directory or anything cached."""
     clean = {k: v for k, v in os.environ.items() if k not in ("CONCEPTOR_DATA", "COLUMNS")}

@@ -36,9 +36,9 @@ def name_of_string(node: ast.expr) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
-def rooms_imported(path: Path) -> set[str]:
-    """Rooms a file imports anywhere: inside functions, for types only, or by string."""
-    rooms = set()
+def names_imported(path: Path) -> set[str]:
+    """What a file imports anywhere: inside functions, for types only, or by string."""
+    imported = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -49,8 +49,13 @@ def rooms_imported(path: Path) -> set[str]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        rooms |= {name.split(".")[1] for name in names if name.startswith("conceptor.")}
-    return rooms - {"__version__"}
+        imported |= set(names)
+    return imported
+
+
+def rooms_imported(path: Path) -> set[str]:
+    names = {name.split(".")[1] for name in names_imported(path) if name.startswith("conceptor.")}
+    return names - {"__version__"}
 
 
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"]
@@ -74,16 +79,7 @@ def test_imports_go_up_only() -> None:
 
 def test_the_algebra_needs_nothing_but_numpy() -> None:
     for path in (ROOT / "algebra").glob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        roots = {
-            alias.name.split(".")[0]
-            for node in ast.walk(tree)
-            for alias in getattr(node, "names", [])
-            if isinstance(node, ast.Import)
-        }
-        roots |= {
-            node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
-        }
+        roots = {name.split(".")[0] for name in names_imported(path)}
         assert not roots & {"scipy", "sklearn", "polars", "torch", "dask", "pandas"}, path
 
 

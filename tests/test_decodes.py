@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from conceptor import compare, open_vectors, postprocess, write_vectors
+from conceptor import compare, most_similar, open_vectors, postprocess, write_vectors
 from conceptor.evaluation.battery import Battery
 from conceptor.evaluation.word_tasks import SynonymRecall
 from conceptor.vectors import vectors as module
@@ -54,6 +54,11 @@ def test_compare(file, battery, passes, monkeypatch, budget, most):
     monkeypatch.setattr(module, "memory_bytes", lambda: 4 * budget)
     compare(file[1], METHODS, battery, examples=3, resamples=0)
     assert len(passes) == most
+
+
+def test_neighbors(file, passes):
+    most_similar(file[1], file[0][:3], ["original", "cn-paper", "cn"])
+    assert len(passes) == 1
 
 
 @BUDGETS

@@ -10,6 +10,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -175,8 +176,8 @@ def test_most_guides_run() -> None:
     assert len([page for page in GUIDES if page in RUN]) > 0.8 * len(GUIDES)
 
 
-def options_of_commands() -> dict[tuple[str, ...], set[str]]:
-    """Return the options of each command, by its words: ("data", "list")."""
+def all_commands() -> dict[tuple[str, ...], Any]:
+    """Return each command, by its words: ("data", "list")."""
     for module in dict.fromkeys(COMMANDS.values()):
         importlib.import_module(f"conceptor.cli.{module}")
     commands = {}
@@ -184,15 +185,15 @@ def options_of_commands() -> dict[tuple[str, ...], set[str]]:
         commands[(name,)] = command
         for inner, each in getattr(command, "commands", {}).items():
             commands[name, inner] = each
-    return {
-        words: {name for option in command.params for name in option.opts}
-        for words, command in commands.items()
-    }
+    return commands
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_and_their_options_exist(page) -> None:
-    commands = options_of_commands()
+    commands = {
+        words: {name for option in command.params for name in option.opts}
+        for words, command in all_commands().items()
+    }
     for code in blocks(page, "") + blocks(page, "sh"):
         for line in code.replace("\\\n", " ").splitlines():
             words = shlex.split(line.partition(" | ")[0], comments=True)

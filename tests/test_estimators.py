@@ -1,18 +1,12 @@
 from __future__ import annotations
 
-import io
 import tracemalloc
 
-import joblib
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conceptor import Conceptor, ConceptorNegation, Moments
@@ -21,7 +15,6 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.estimators import SpectralPostprocessor
 from conceptor.methods import METHODS, Method
 from conceptor.weights import rank_weights
-from tests.strategies import apertures, rotation, seeds
 
 # With and without unit vectors, a mean, fewer dimensions, and directions that grow.
 KINDS = [ConceptorNegation(), make("cn-paper"), make("abtt"), make("ppa"), make("ew")]
@@ -76,26 +69,6 @@ def test_cn_is_the_closed_form_of_the_paper(vectors) -> None:
         assert np.allclose(cn.map_.matrix, (~Conceptor.from_vectors(vectors, aperture)).matrix)
     fitted = make("cn-paper").fit(vectors)
     assert np.array_equal(fitted.map_.matrix, as_in_the_paper(2.0).fit(vectors).map_.matrix)
-
-
-def test_cn_at_its_ends(vectors) -> None:
-    assert np.allclose(as_in_the_paper(0).fit_transform(vectors), vectors, atol=1e-12)
-    assert np.abs(as_in_the_paper(np.inf).fit_transform(vectors)).max() < 1e-12
-    flat = vectors.copy()
-    flat[:, 3:] = 0
-    beyond = as_in_the_paper(np.inf).fit(flat).transform(vectors)
-    assert np.allclose(beyond, np.c_[np.zeros((500, 3)), vectors[:, 3:]])
-
-
-@given(seed=seeds, aperture=apertures, scale=st.floats(0.01, 100))
-@settings(max_examples=25)
-def test_cn_turns_and_scales_with_the_vectors(seed, aperture, scale) -> None:
-    X = np.random.default_rng(seed).standard_normal((40, 5)) * [5, 2, 1, 0.5, 0]
-    Q = rotation(5, seed)
-    plain = as_in_the_paper(aperture).fit_transform(X)
-    assert np.allclose(as_in_the_paper(aperture).fit_transform(X @ Q), plain @ Q, atol=1e-8)
-    scaled = as_in_the_paper(aperture / scale).fit_transform(X * scale)
-    assert np.allclose(scaled, plain * scale, atol=1e-8 * scale)
 
 
 @pytest.mark.parametrize("directions", [0, 1, 3, 12])
@@ -236,20 +209,6 @@ def test_float16_and_integers(dtype, rng) -> None:
     assert result.dtype == (np.float32 if dtype == np.float16 else np.float64)
     expected = ConceptorNegation().fit_transform(X.astype(float))
     assert np.allclose(result, expected, atol=1e-3 * np.abs(expected).max())
-
-
-@every_estimator
-def test_pickling_naming_and_pipelines(estimator, vectors) -> None:
-    fitted = clone(estimator).fit(vectors)
-    buffer = io.BytesIO()
-    joblib.dump(fitted, buffer)
-    buffer.seek(0)
-    assert np.array_equal(joblib.load(buffer).transform(vectors), fitted.transform(vectors))
-    frame = pd.DataFrame(vectors, columns=[f"d{i}" for i in range(12)])
-    named = clone(estimator).set_output(transform="pandas").fit(frame)
-    assert list(named.transform(frame).columns) == list(named.get_feature_names_out())
-    twice = make_pipeline(clone(estimator), make("whitening")).fit_transform(vectors)
-    assert np.isfinite(twice).all()
 
 
 def test_what_can_be_undone_is(vectors) -> None:

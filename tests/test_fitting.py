@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from conceptor import ConceptorNegation, write_vectors
+from conceptor import ConceptorNegation
 from conceptor.base.errors import InvalidInputError
 from conceptor.fit import FitOptions, fit_methods, gather
 from conceptor.methods import METHODS, as_methods
-from conceptor.postprocessing import postprocess
 from conceptor.vectors.files import as_vectors
-from conceptor.vectors.vectors import Rows, chunk_rows, even_chunks
+from conceptor.vectors.vectors import Rows
 from conceptor.weights import Weights, rank_weights
 
 ROWS, DIMENSION = 45_000, 40
@@ -53,30 +52,6 @@ def test_sums_have_the_same_bits_for_any_chunks_and_threads(large, rng, size, th
     for each in weights:
         assert gathered.of(each).scatter.tobytes() == expected.of(each).scatter.tobytes()
         assert gathered.of(each).mean.tobytes() == expected.of(each).mean.tobytes()
-
-
-def test_every_format_of_the_same_vectors_yields_the_same_map_and_rows(large, tmp_path):
-    matrices, written = set(), set()
-    for name in ("v.bin", "v.vec", "v.npy"):
-        write_vectors(tmp_path / name, [large], count=ROWS)
-        solution = fit_methods(tmp_path / name, ["cn"]).methods["cn"].solution
-        matrices.add(solution.map.matrix.tobytes())
-        postprocess(tmp_path / name, tmp_path / "out.npy", force=True)
-        written.add(np.load(tmp_path / "out.npy").tobytes())
-    assert len(matrices) == 1
-    rows = [np.frombuffer(each, dtype=np.float32) for each in written]
-    for each in rows[1:]:
-        np.testing.assert_allclose(each, rows[0], atol=1e-6)
-
-
-def test_even_chunks_are_the_same_rows_in_powers_of_two(large, rng):
-    size = chunk_rows(DIMENSION)
-    assert size & (size - 1) == 0
-    parts = list(even_chunks(cut(large, rng.integers(1, 9000, 50).tolist()).chunks()))
-    assert [len(words) for _, words, _ in parts[:-1]] == [size] * (len(parts) - 1)
-    assert [before for before, *_ in parts] == list(range(0, ROWS, size))
-    assert [word for _, words, _ in parts for word in words] == large[0]
-    assert (np.concatenate([rows for *_, rows in parts]) == large[1]).all()
 
 
 def test_directions_without_data_do_not_count_as_weak_ones(large):

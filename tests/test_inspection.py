@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
@@ -133,16 +132,6 @@ def test_words_without_a_count_are_left_out_of_correlations(words, vectors):
     logs = np.log(list(counts.values()))
     expected = abs(np.corrcoef(vectors[places] @ direction, logs)[0, 1])
     assert abs(found.frequency[0]) == pytest.approx(expected)
-
-
-def test_json_and_figures(words, vectors, tmp_path):
-    found = inspect((words, vectors), name="toys")
-    again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert again["vectors"] == "toys"
-    assert again["before"]["norms"] == list(found.before.norms)
-    assert again["gate"] == found.gate.tolist()
-    found.draw(tmp_path / "a.svg")
-    assert (tmp_path / "a.svg").stat().st_size > 1000
 
 
 def test_predictions_follow_from_two_traits(rng):

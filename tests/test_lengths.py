@@ -13,7 +13,6 @@ from safetensors.numpy import load_file, save_file
 
 import conceptor
 from conceptor import AffineMap, write_vectors
-from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.fit import FitOptions, Gathered, fit_methods, gather
 from conceptor.methods import Lengths, Method
@@ -21,22 +20,10 @@ from conceptor.postprocessing import convert, fit
 from conceptor.vectors.files import as_vectors
 from conceptor.weights import SIF_A, Weights
 
-LETTERS = "etaoinshrdlcumwfgypbvk"
-
-
-def zipf_words(count):
-    """Words that get longer with rank, as in a file sorted by frequency."""
-    rng = np.random.default_rng(1)
-    words = {}
-    while len(words) < count:
-        size = 2 + int(np.log2(len(words) + 2)) + int(rng.integers(3))
-        words["".join(rng.choice(list(LETTERS), size))] = None
-    return list(words)
-
 
 @pytest.fixture(scope="module")
 def words():
-    return zipf_words(900)
+    return [f"w{i}" for i in range(900)]
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +38,6 @@ def rows_by(method, words, X, weights=None):
     return np.asarray(fitted(words, X)), fitted, fits
 
 
-def test_directions_are_those_of_unit_lengths(words, X):
-    default, *_ = rows_by("cn", words, X)
-    unit, *_ = rows_by("cn:lengths=unit", words, X)
-
-    np.testing.assert_allclose(unit_rows(default), unit_rows(unit), atol=1e-6)
-
-
 def test_shares_are_of_all_text_that_was_counted(words, X):
     counts = dict.fromkeys(words, 10.0) | {words[0]: 500.0}
     without = {"elsewhere": 4000.0}
@@ -68,15 +48,9 @@ def test_shares_are_of_all_text_that_was_counted(words, X):
 
 def test_saved_loaded_applied(words, X, tmp_path):
     write_vectors(tmp_path / "in.npy", [(words, X)])
-    report = conceptor.postprocess(
-        tmp_path / "in.npy", tmp_path / "out.npy", save_map=tmp_path / "map"
-    )
-    assert report.lengths == "usage"
-    assert fit(tmp_path / "in.npy", tmp_path / "same").lengths == "usage"
-    assert AffineMap.load(tmp_path / "same").lengths == AffineMap.load(tmp_path / "map").lengths
-    convert(tmp_path / "in.npy", tmp_path / "again.npy", AffineMap.load(tmp_path / "map"))
+    conceptor.postprocess(tmp_path / "in.npy", tmp_path / "out.npy")
+    assert fit(tmp_path / "in.npy", tmp_path / "map").lengths == "usage"
     written = np.load(tmp_path / "out.npy")
-    np.testing.assert_array_equal(written, np.load(tmp_path / "again.npy"))
     # The same rows under other words: the length is that of the word, and 1 for a new one.
     order = np.random.default_rng(0).permutation(len(words))
     write_vectors(tmp_path / "mixed.npy", [([words[i] for i in order], X[order])])

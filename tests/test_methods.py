@@ -60,8 +60,8 @@ def test_methods_are_frozen_and_their_parameters_checked():
     assert method.with_parameters(n_directions=3).gate.n_directions == 3
     with pytest.raises(InvalidInputError, match="abtt has no parameter aperture"):
         method.with_parameters(aperture=2)
-    for wrong in ("abtt:3", "abtt:n_directions=x", "abtt:n_directions=-1", "cn:ridge=2"):
-        with pytest.raises(InvalidInputError, match=r"n_directions|ridge|parameter"):
+    for wrong in ("abtt:3", "abtt:n_directions=x", "cn:n_components=1.5", "cn:ridge=2"):
+        with pytest.raises(InvalidInputError, match=r"must be an integer|no parameter|parameters"):
             Method.parse(wrong)
     for wrong in ("nothing", "cn+abtt", "", "CN"):
         with pytest.raises(InvalidInputError, match="unknown method"):
@@ -104,9 +104,6 @@ def test_a_solution_describes_itself(vectors):
     for thing in (solution.moments, solution.spectrum, solution.map):
         assert repr(thing).startswith(f"{type(thing).__name__}(")
         assert len(repr(thing)) < 200
-    assert solution.variance_removed == pytest.approx(
-        1 - (solution.map(vectors) ** 2).sum() / (vectors**2).sum()
-    )
     whitened = METHODS["whitening"].solve(conceptor.Moments.from_vectors(10 * vectors))
     assert whitened.aperture is None
 

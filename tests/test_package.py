@@ -14,9 +14,9 @@ import conceptor
 from conceptor.base.errors import PLAIN_TORCH, MissingExtraError
 from tests.platforms import linux_only
 
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 HEAVY = ["torch", "dask", "matplotlib", "gensim", "sklearn", "polars", "pyarrow", "pandas"]
-
-
 LEFT_OUT = {*HEAVY, "scipy", "pooch"} - {"polars"}  # which reads text
 COMMANDS = """
 import sys, conceptor.cli
@@ -93,11 +93,9 @@ def pinned(path: Path) -> dict[str, str]:
 
 def test_every_dependency_is_pinned_as_tested() -> None:
     """Run .ci/pin in the environment of the tests if this fails."""
-    root = Path(__file__).parents[1]
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"].values()
-    lines = [*project["dependencies"], *(line for extra in extras for line in extra)]
-    pins = pinned(root / "constraints.txt")
+    extras = PROJECT["optional-dependencies"].values()
+    lines = [*PROJECT["dependencies"], *(line for extra in extras for line in extra)]
+    pins = pinned(ROOT / "constraints.txt")
     for requirement in map(Requirement, lines):
         name = canonicalize_name(requirement.name)
         if name != "conceptor":
@@ -106,10 +104,8 @@ def test_every_dependency_is_pinned_as_tested() -> None:
 
 def test_extras_that_bring_torch_are_installed_with_the_pinned_release() -> None:
     """An open range would install CUDA libraries."""
-    root = Path(__file__).parents[1]
-    assert PLAIN_TORCH in (root / "constraints.txt").read_text().splitlines()
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
+    assert PLAIN_TORCH in (ROOT / "constraints.txt").read_text().splitlines()
+    extras = PROJECT["optional-dependencies"]
     with_torch = {"torch>=", "sentence-transformers>="}
     for name in extras.keys() - {"test", "docs"}:
         brings_torch = any(line.startswith(tuple(with_torch)) for line in extras[name])
@@ -117,18 +113,13 @@ def test_extras_that_bring_torch_are_installed_with_the_pinned_release() -> None
 
 
 def test_no_dependency_has_an_upper_bound() -> None:
-    root = Path(__file__).parents[1]
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    operators = {
-        each.operator for line in project["dependencies"] for each in Requirement(line).specifier
-    }
-    assert operators == {">="}
+    specifiers = [each for line in PROJECT["dependencies"] for each in Requirement(line).specifier]
+    assert {each.operator for each in specifiers} == {">="}
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    root = Path(__file__).parents[1]
-    assert f"version: {conceptor.__version__}\n" in (root / "CITATION.cff").read_text()
-    assert f"## {conceptor.__version__}" in (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"version: {conceptor.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"## {conceptor.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_the_front_door() -> None:

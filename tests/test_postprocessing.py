@@ -11,7 +11,7 @@ import pytest
 from conceptor import AffineMap, estimator
 from conceptor.base.errors import InvalidInputError
 from conceptor.fit import FitOptions
-from conceptor.postprocessing import convert, fit, postprocess
+from conceptor.postprocessing import convert, postprocess
 from conceptor.vectors import open_vectors, write_vectors
 from tests.platforms import linux_only, posix_only
 from tests.processes import execute
@@ -70,21 +70,6 @@ def test_weights_and_vocabulary_decide_where_the_map_comes_from_not_what_it_maps
     np.testing.assert_allclose(got, conceptor_negation(VECTORS, weights), atol=1e-6)
 
 
-def test_fit_then_apply_is_postprocess(source, tmp_path):
-    method = "abtt:n_directions=3"
-    postprocess(source, tmp_path / "one.bin", method, save_map=tmp_path / "map.safetensors")
-    saved = AffineMap.load(tmp_path / "map.safetensors")
-    report = fit(source, tmp_path / "again.safetensors", method)
-    assert (report.words, report.method) == (3000, method)
-    np.testing.assert_array_equal(
-        AffineMap.load(tmp_path / "again.safetensors").matrix, saved.matrix
-    )
-    convert(source, tmp_path / "two.bin", saved)
-    assert (tmp_path / "one.bin").read_bytes() == (tmp_path / "two.bin").read_bytes()
-    with pytest.raises(InvalidInputError, match="exists; use --force"):
-        fit(source, tmp_path / "map.safetensors", method)
-
-
 def test_figures_follow_from_spectrum_and_gate(source, tmp_path):
     report = postprocess(source, tmp_path / "o.bin", PAPER, EVERY)
     before = (VECTORS.astype(np.float64) ** 2).sum()
@@ -112,11 +97,6 @@ def test_nothing_is_written_over_the_input(source, tmp_path):
     with pytest.raises(InvalidInputError, match="is the input"):
         convert(tmp_path / "y.npy", tmp_path / "y.txt", force=True)
     assert source.read_bytes() == before
-
-
-def test_a_map_for_another_dimension_is_refused(source, tmp_path):
-    with pytest.raises(InvalidInputError, match=r"24 dimensions.*2-dimensional"):
-        convert(source, tmp_path / "o.bin", AffineMap(np.eye(2)))
 
 
 MEMORY_PROBE = """

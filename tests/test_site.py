@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
+from tests.test_docs import ROOT, load
+
 pytest.importorskip("mkdocs")
-
-ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
-
-
-def load(script: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(script, DOCS / f"{script}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
 
 check_site, hooks = load("check_site"), load("hooks")
 

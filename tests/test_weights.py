@@ -9,7 +9,6 @@ import pytest
 
 from conceptor import weights as module
 from conceptor.base.errors import InvalidInputError, MissingExtraError
-from conceptor.data import word_lists
 from conceptor.data.word_lists import read_counts, read_words
 from conceptor.methods import Words
 from conceptor.vectors.files import in_memory
@@ -18,47 +17,41 @@ from conceptor.weights import FitOptions, parse_weights, why_unsorted
 WORDS = ["the", "of", "and", "rare"]
 
 
-def test_zipf_counts_ranks_from_zero_through_the_file():
-    rows, weights = parse_weights("zipf").shares(WORDS, 0)
-    assert rows is None
-    np.testing.assert_allclose(weights, [1 / 2.7, 1 / 3.7, 1 / 4.7, 1 / 5.7])
-    np.testing.assert_allclose(parse_weights("zipf").shares(WORDS[2:], 2)[1], weights[2:])
+@pytest.mark.parametrize(
+    ("weights", "vocabulary", "before", "rows", "expected"),
+    [
+        ("uniform", None, 0, None, None),
+        ("zipf", None, 0, None, [1 / 2.7, 1 / 3.7, 1 / 4.7, 1 / 5.7]),
+        ("zipf", None, 10, None, [1 / 12.7, 1 / 13.7, 1 / 14.7, 1 / 15.7]),
+        ("zipf", ["and", "rare", "missing"], 10, [2, 3], [1 / 14.7, 1 / 15.7]),
+        ("uniform", ["of"], 0, [1], None),
+        ({"of": 2, "rare": 0}, None, 0, [1], [2]),
+        ({"the": 1, "and": 2, "rare": 3}, ["and", "rare", "of"], 0, [2, 3], [2, 3]),
+        ("zipf", "top:4", 0, None, [1 / 2.7, 1 / 3.7, 1 / 4.7, 1 / 5.7]),
+        ("zipf", "top:3", 0, [0, 1, 2], [1 / 2.7, 1 / 3.7, 1 / 4.7]),
+        ("zipf", "top:3", 2, [0], [1 / 4.7]),
+        ("uniform", "top:3", 50, [], None),
+    ],
+)
+def test_which_words_take_part_and_how_much_each_counts(
+    weights, vocabulary, before, rows, expected
+):
+    which, shares = parse_weights(weights, vocabulary).shares(WORDS, before)
+    assert (which if which is None else which.tolist()) == rows
+    assert (shares is None) == (expected is None)
+    if expected is not None:
+        np.testing.assert_allclose(shares, expected)
 
 
-def test_counts_leave_out_unknown_words(tmp_path):
-    file = tmp_path / "counts.txt"
+def test_files_of_words_and_counts(tmp_path):
+    file = tmp_path / "words.txt"
     file.write_text("the 100\r\nand\t7\nnew york 3\nthe 5\nzero 0\n")
     assert read_counts(file) == {"the": 100, "and": 7, "new york": 3, "zero": 0}
-    rows, weights = parse_weights(str(file)).shares([*WORDS, "zero"], 0)
-    assert (rows.tolist(), weights.tolist()) == ([0, 2], [100, 7])
-    assert parse_weights({"of": 2}).shares(WORDS, 0)[0].tolist() == [1]
-
-
-def test_vocabulary_with_and_without_counts(tmp_path):
-    file = tmp_path / "v.txt"
+    assert parse_weights(str(file)).counts == read_counts(file)
     file.write_text("the 100\nand 7\n")
-    assert read_words(file) == ["the", "and"]
+    assert parse_weights("uniform", file).vocabulary == {"the", "and"}
     file.write_text("the\nwindows 95\n\u0085\n")
     assert read_words(file) == ["the", "windows 95", "\u0085"]
-    file.write_text("and\nrare\nmissing\n")
-    rows, weights = parse_weights("zipf", file).shares(WORDS, 10)
-    assert rows.tolist() == [2, 3]
-    np.testing.assert_allclose(weights, [1 / 14.7, 1 / 15.7])
-    assert parse_weights("uniform", ["of"]).shares(WORDS, 0)[0].tolist() == [1]
-
-
-@pytest.mark.parametrize(("before", "count"), [(0, 3), (1, 2), (2, 1), (3, 0), (50, 0)])
-def test_top_is_counted_from_the_front_of_the_file(before, count):
-    rows, weights = parse_weights("zipf", "top:3").shares(WORDS, before)
-    assert rows.tolist() == list(range(count))
-    assert len(weights) == count
-
-
-def test_top_vocabulary_and_counts_together():
-    rows, weights = parse_weights({"the": 1, "and": 2, "rare": 3}, ["and", "rare", "of"]).shares(
-        WORDS, 0
-    )
-    assert (rows.tolist(), weights.tolist()) == ([2, 3], [2, 3])
 
 
 @pytest.mark.parametrize(
@@ -84,22 +77,15 @@ def test_vocabularies_that_are_wrong(vocabulary):
         parse_weights("uniform", vocabulary)
 
 
-def test_the_paper_s_list_is_read_once_and_again_when_it_changes(tmp_path, monkeypatch):
+def test_the_paper_s_list_is_read_again_when_it_changes(tmp_path, monkeypatch):
     file = tmp_path / "list.txt"
     monkeypatch.setattr(module, "find_paper_vocabulary", lambda data: file)
-    readings = []
-    read = word_lists.read_lines
-    monkeypatch.setattr(word_lists, "read_lines", lambda *a: readings.append(a) or read(*a))
     table = in_memory(WORDS, np.zeros((len(WORDS), 1)), ranked=False)
     for counts in ("the 5\nof 3\n", "the 5\nof 3\nand 1\n"):
         file.write_text(counts)
-        readings.clear()
-        for _ in range(2):
-            types = FitOptions().weights_for(Words.TYPES, table)
-            usage = FitOptions().weights_for(Words.USAGE, table)
-            assert types.vocabulary == set(usage.counts) == set(read_words(file))
-        # Once for each of the two kinds of weights, and twice above.
-        assert len(readings) == 2 + 2
+        types = FitOptions().weights_for(Words.TYPES, table)
+        usage = FitOptions().weights_for(Words.USAGE, table)
+        assert types.vocabulary == set(usage.counts) == set(read_words(file))
 
 
 def test_wordfreq_has_more_weight_for_frequent_words():
@@ -197,13 +183,6 @@ def test_rows_without_words_take_no_settings_for_words():
     for name in ("weights", "vocabulary"):
         with pytest.raises(InvalidInputError, match=f"have no words, so --{name} does not apply"):
             FitOptions(**{name: "zipf"}).weights_for(Words.USAGE, rows)
-
-
-def test_a_missing_file_is_reported_with_the_other_choices(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"no such file \(and not uniform, zipf"):
-        parse_weights(str(tmp_path / "nothing"))
-    with pytest.raises(InvalidInputError, match=r"no such file \(and not top:N"):
-        parse_weights(vocabulary=str(tmp_path / "nothing"))
 
 
 def test_counts_of_a_mapping_are_checked():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conceptor.base.errors import InvalidInputError, printable
+from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import replace_atomically
 from tests.platforms import posix_only
 
@@ -54,7 +54,3 @@ def test_places_where_no_file_can_be_written_are_named(tmp_path) -> None:
 @given(st.text())
 def test_an_error_is_one_line_whatever_the_file_contains(name):
     assert "\n" not in str(InvalidInputError(f"{name}: contains no vectors"))
-
-
-def test_names_do_not_control_a_terminal():
-    assert printable("a\x1b[31m\u202eb\tc") == "a\\x1b[31m\\u202eb\tc"

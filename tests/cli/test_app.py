@@ -1,31 +1,26 @@
-"""The command line as a user meets it: a process, its streams and its exit code."""
+"""The command line as a user meets it: a process, its streams, its exit code and its JSON."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import signal
 import subprocess
-import sys
-from importlib import import_module
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from conceptor import __version__
+from conceptor import __version__, write_vectors
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.cli import COMMANDS
 from conceptor.cli import app as application
 from tests.platforms import posix_only
-from tests.processes import call, command, conceptor, start
+from tests.processes import assert_one_line, call, command, conceptor, start
 
-
-@pytest.fixture(autouse=True)
-def interrupts_work_again():
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    yield
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 
 
 def test_version_and_help() -> None:
@@ -70,24 +65,15 @@ def test_a_call_within_this_process_shows_what_a_process_shows(tmp_path) -> None
         (OSError(errno.ENOSPC, "No space left on device", "out.bin"), 1, "out.bin: No space left"),
     ],
 )
-def test_failures_are_one_line_and_a_code(error, code, line, monkeypatch, capsys) -> None:
+def test_failures_are_one_line_and_a_code(error, code, line, monkeypatch) -> None:
     def fail(prog_name: str) -> None:
         raise error
 
-    for module in set(COMMANDS.values()):  # each registers its commands with the application
-        import_module(f"conceptor.cli.{module}")
+    call("--help")  # every module registers its commands with the application
     monkeypatch.setattr(application, "app", fail)
-    monkeypatch.setattr(sys, "argv", ["conceptor"])
-    with pytest.raises(SystemExit) as stopped:
-        application.main()
-    assert stopped.value.code == code
-    shown = capsys.readouterr().err
-    assert shown.startswith("conceptor: ")
-    assert shown.count("\n") == 1
-    assert line in shown
-    monkeypatch.setattr(sys, "argv", ["conceptor", "--debug"])
+    assert_one_line(call(), line, code)
     with pytest.raises(type(error)):
-        application.main()
+        call("--debug")
 
 
 @posix_only("sends signals")
@@ -119,3 +105,67 @@ def test_characters_that_the_output_cannot_hold_are_escaped(tmp_path) -> None:
     )
     assert shown.returncode == 0, shown.stderr
     assert b"1 \\u2013 5" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("comp", {"compare"}),
+        ("compare --on-e", {"--on-error"}),
+        ("postprocess --dtype b", {"binary"}),
+    ],
+)
+def test_the_shell_completes(line, expected) -> None:
+    words = ["conceptor", *line.split()]
+    environment = os.environ | {
+        "_CONCEPTOR_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    shown = call(env=environment)
+    assert set(shown.stdout.split()) == expected
+
+
+def test_json_has_the_documented_form(bare_call, tmp_path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in rng.permutation(100)]
+    for name in ("a.txt", "b.txt"):
+        write_vectors(tmp_path / name, [(words, rng.normal(size=(100, 6)) + 1)])
+    pairs = "".join(f"{words[i]}\t{words[i + 1]}\t{i % 7}\n" for i in range(99))
+    (tmp_path / "own.tsv").write_text(pairs)
+    np.save(tmp_path / "rows.npy", rng.normal(size=(120, 6)) + 1)
+    numbers = "".join(f"{i}\t{i + 1}\t{i % 7}\n" for i in range(1, 120))
+    (tmp_path / "numbers.tsv").write_text(numbers)
+    labels = ("--pairs", "numbers.tsv", "--queries", "rows.npy", "--relevant", "numbers.tsv")
+    own = ("--pairs", "own.tsv", "--resamples", 20, "--json")
+    calls = {
+        "evaluate": [("evaluate", "a.txt", *own), ("evaluate", "a.txt", "b.txt", *own)],
+        "compare": [("compare", "a.txt", *own)],
+        "inspect": [("inspect", "a.txt", "--json")],
+        "compare-texts": [
+            ("compare", "rows.npy", "--resamples", 20, "--json"),
+            ("compare", "rows.npy", *labels, "--resamples", 20, "--json"),
+        ],
+        "neighbors": [
+            ("neighbors", "a.txt", "w1", "w2", "--json"),
+            ("neighbors", "rows.npy", "7", "--json"),
+        ],
+        "postprocess": [
+            ("postprocess", "a.txt", "c.bin", "--json"),
+            ("fit", "a.txt", "map.safetensors", "--json"),
+            ("apply", "map.safetensors", "a.txt", "d.bin", "--json"),
+            ("convert", "a.txt", "e.bin", "--json"),
+        ],
+        "data-list": [("data", "list", "--json")],
+    }
+    assert calls.keys() | {"reproduce"} == {path.stem for path in SCHEMAS.glob("*.json")}
+    for name, of_schema in calls.items():
+        schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+        jsonschema.Draft202012Validator.check_schema(schema)
+        for arguments in of_schema:
+            shown = bare_call(*arguments)
+            assert shown.returncode == 0, shown.stderr
+            jsonschema.validate(json.loads(shown.stdout), schema)
+            with pytest.raises(jsonschema.ValidationError):  # the control
+                jsonschema.validate("nothing", schema)

@@ -18,7 +18,6 @@ from conceptor.evaluation.battery import read_own
 from conceptor.evaluation.labels import read_pairs
 from conceptor.evaluation.word_tasks import LANGUAGES, WordSimilarity
 from conceptor.vectors.table import WordVectors
-from tests import processes
 
 # Not in alphabetical order, so that their ranks may say something.
 WORDS = [f"w{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(200)]
@@ -43,7 +42,7 @@ def pairs_of(words, number: int, seed: int = 0) -> list[tuple[str, str, float]]:
 
 
 @pytest.fixture
-def world(tmp_path, vectors):
+def world(tmp_path, vectors, bare_call):
     write_vectors(tmp_path / "a.txt", [(WORDS, vectors)])
     write_vectors(tmp_path / "b.txt", [(WORDS[:150], vectors[:150] ** 3)])
     (tmp_path / "own.tsv").write_text(
@@ -56,12 +55,7 @@ def world(tmp_path, vectors):
     (tmp_path / "sentences.tsv").write_text(
         "".join(f"{a} {b} {a}\t{b} {b}\t{s}\n" for a, b, s in pairs_of(WORDS, 70))
     )
-
-    def call(*arguments: object):
-        bare = processes.bare_machine(tmp_path / "cache")
-        return processes.call(*arguments, cwd=tmp_path, env=bare)
-
-    return call
+    return bare_call
 
 
 text = st.text(

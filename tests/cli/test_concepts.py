@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conceptor import AffineMap, open_vectors, write_vectors
-from tests.processes import call
+from tests.processes import assert_one_line, call
 
 WORDS = ["she", "he", "woman", "man", *(f"w{i}" for i in range(200))]
 VECTORS = np.random.default_rng(0).standard_normal((204, 8)).astype(np.float32) + 0.5
@@ -64,10 +64,7 @@ def test_debias(folder):
     ],
 )
 def test_wrong_calls_of_debias(folder, options, message):
-    run = call("debias", "in.bin", "out.bin", *options, cwd=folder)
-    assert run.returncode == 2
-    assert message in run.stderr
-    assert len(run.stderr.strip().splitlines()) == 1
+    assert_one_line(call("debias", "in.bin", "out.bin", *options, cwd=folder), message)
     assert not (folder / "out.bin").exists()
 
 

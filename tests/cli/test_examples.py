@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-import typer
 
 from conceptor import write_vectors
-from conceptor.cli import COMMANDS as MODULES
 from conceptor.data.registry import data_file, demo_vectors, find, registry
 from conceptor.data.word_lists import PAPER_VOCABULARY
+from tests.evaluation.test_attached import make_store
 from tests.processes import call
+from tests.test_docs import all_commands
 
 ROOT = Path(__file__).parents[2]
 # Tens of seconds each: the tables of the paper, and training; other tests run distill.
@@ -30,22 +27,12 @@ NARROW = os.environ | {"COLUMNS": "80"}
 
 def all_examples() -> dict[str, list[str]]:
     """Return the examples of each command, from its help text."""
-    for module in dict.fromkeys(MODULES.values()):
-        importlib.import_module(f"conceptor.cli.{module}")
-    from conceptor.cli.app import app
-
     examples = {}
-
-    def visit(name: str, node: Any) -> None:
-        for part, inner in getattr(node, "commands", {}).items():
-            visit(f"{name} {part}", inner)
-        if not hasattr(node, "commands") or node.callback is not None:
-            _, _, text = (node.help or "").partition("For example:")
+    for words, command in all_commands().items():
+        if not hasattr(command, "commands") or command.callback is not None:
+            _, _, text = (command.help or "").partition("For example:")
             lines = map(str.strip, text.splitlines())
-            examples[name] = [line for line in lines if line]
-
-    for name, inner in typer.main.get_command(app).commands.items():
-        visit(f"conceptor {name}", inner)
+            examples[" ".join(("conceptor", *words))] = [line for line in lines if line]
     return examples
 
 
@@ -72,16 +59,10 @@ def desk(tmp_path, demo):
 
 def small_store(folder: Path) -> None:
     """Put texts with vectors there, and judgments: what users of attach have."""
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    rng = np.random.default_rng(0)
-    words = [f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(200)]
-    meaning = rng.standard_normal((len(words), 16))
-    drawn = rng.integers(len(words), size=(400, 30))
-    texts = [" ".join(words[i] for i in row) for row in drawn]
-    table = pa.table({"text": texts, "vector": list(meaning[drawn].mean(axis=1))})
-    parquet.write_table(table, folder / "store.parquet")
-    queries = [f"{i}\t{' '.join(texts[i - 1].split()[:6])}" for i in range(1, 41)]
-    (folder / "q.tsv").write_text("\n".join(queries))
+    texts, vectors = make_store()
+    write_vectors(folder / "store.parquet", [(texts, vectors)])
+    questions = [f"{i}\t{text.split('. ')[1]}" for i, text in enumerate(texts[:40], start=1)]
+    (folder / "q.tsv").write_text("\n".join(questions))
     (folder / "r.tsv").write_text("\n".join(f"{i}\t{i}" for i in range(1, 41)))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from conceptor import StaticModel
 from tests.evaluation.test_attached import make_store
-from tests.processes import call
+from tests.processes import assert_one_line, call
 
 pa = pytest.importorskip("pyarrow")
 
@@ -49,9 +49,7 @@ def test_from_a_file_to_a_folder(folder):
     assert StaticModel.load(folder / "out").dimension == 24
     assert "## Use" in (folder / "out" / "README.md").read_text()
     assert not list(folder.glob(".*unfinished"))
-    again = call("attach", "store.parquet", "out", cwd=folder)
-    assert again.returncode == 2
-    assert "out: exists; remove it" in again.stderr
+    assert_one_line(call("attach", "store.parquet", "out", cwd=folder), "out: exists; remove it")
 
 
 def test_an_array_with_texts_and_lines_for_people(folder):
@@ -76,8 +74,5 @@ def test_an_array_with_texts_and_lines_for_people(folder):
     ],
 )
 def test_bad_input_is_one_line(folder, arguments, message):
-    done = call("attach", arguments[0], "new", *arguments[1:], cwd=folder)
-    assert done.returncode == 2, done.stderr
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert_one_line(call("attach", arguments[0], "new", *arguments[1:], cwd=folder), message)
     assert not (folder / "new").exists()

@@ -12,7 +12,7 @@ import pytest
 
 from conceptor.vectors import open_vectors, write_vectors
 from tests.platforms import posix_only
-from tests.processes import call, command, execute, start
+from tests.processes import assert_one_line, call, command, execute, start
 from tests.vectors.whole import read_all
 
 ESCAPE = "\x1b]0;owned\x07\x9b31m\u202e"
@@ -44,15 +44,10 @@ def test_closed_streams_do_no_harm_to_files(source, tmp_path):
 @posix_only("closes streams in a shell")
 def test_what_needs_a_closed_stream_fails_in_one_line(source, tmp_path):
     done = shell(["convert", "-", tmp_path / "o.txt"], "<&-")
-    assert (done.returncode, done.stderr) == (
-        2,
-        "conceptor: standard input is closed; name a file\n",
-    )
+    assert_one_line(done, "standard input is closed; name a file")
     for arguments, redirection in ((["convert", source, "-"], ">&-"), (["--help"], "> /dev/full")):
         done = shell(arguments, redirection)
-        assert done.returncode == 1, (arguments, redirection, done.stderr)
-        assert done.stderr.startswith("conceptor: ")
-        assert done.stderr.count("\n") == 1
+        assert_one_line(done, "", code=1)
 
 
 @pytest.mark.parametrize("place", ["file", "column", "tensor", "words"])

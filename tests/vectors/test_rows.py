@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from conceptor.base.arrays import cosines
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
-from conceptor.vectors.files import as_vectors, in_memory
+from conceptor.vectors.files import as_vectors
 from conceptor.vectors.table import MISSING, WordVectors
 from conceptor.vectors.vectors import RowKind, decide_kind, is_word
 from tests.vectors.whole import read_all
@@ -42,13 +42,6 @@ def test_neither_order_nor_repetition_of_the_whole_decides(labels, random):
         assert decide_kind(labels * 3)[0] is RowKind.TEXTS
 
 
-@given(st.lists(st.text(), min_size=1, max_size=40))
-def test_what_the_user_says_decides(labels):
-    for kind in (RowKind.WORDS, RowKind.TEXTS):
-        vectors = in_memory(labels, np.zeros((len(labels), 2))).with_kind(str(kind))
-        assert (vectors.kind, vectors.evidence) == (kind, "")
-
-
 def test_what_labels_decide():
     assert decide_kind(["positive", "negative"] * 50)[0] is RowKind.TEXTS
     words = [f"word{i}" for i in range(90)] + ["New York"] * 10
@@ -58,22 +51,6 @@ def test_what_labels_decide():
     kind, evidence = decide_kind(half)
     assert kind is RowKind.WORDS
     assert evidence == "60 of the first 100 labels are distinct single words"
-
-
-@pytest.mark.parametrize("name", ["x.txt", "x.vec", "x.npy", "x.parquet"])
-@pytest.mark.parametrize("kind", list(RowKind)[::2])
-def test_files(kind, name, tmp_path):
-    labels = [f"word{i}" if kind is RowKind.WORDS else f"a text, {i}" for i in range(50)]
-    labels = [f"{label}!" for label in labels]  # no number at the end
-    X = np.random.default_rng(0).standard_normal((50, 3))
-    write_vectors(tmp_path / name, [(labels, X)])
-    source = open_vectors(tmp_path / name)
-    assert source.kind is kind
-    assert in_memory(labels, X).kind is kind
-    other = RowKind.TEXTS if kind is RowKind.WORDS else RowKind.WORDS
-    assert open_vectors(tmp_path / name, rows=str(other)).kind is other
-    assert source.with_kind(str(other)).kind is other
-    assert (source.describe_kind() == "") is (kind is RowKind.WORDS)
 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.parquet", "x.feather", "x.txt"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -78,20 +76,6 @@ def test_penalties_count_wherever_they_are_computed(seed, k, block):
     units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     scores = queries / np.linalg.norm(queries, axis=1, keepdims=True) @ units.T - penalty(units)
     np.testing.assert_allclose(near.scores, -np.sort(-scores, axis=1)[:, :k], atol=1e-6)
-
-
-def test_several_searches_share_a_pass(rng):
-    rows = rng.standard_normal((500, 6)).astype(np.float32)
-    passes = []
-    vectors = in_memory([f"w{i}" for i in range(500)], rows)
-    counted = replace(vectors, read=lambda: passes.append(1) or vectors.read())
-    turn = rng.standard_normal((6, 6)).astype(np.float32)
-    plain_search, turned = Nearest(rows[:3], 2), Nearest(rows[:3] @ turn, 2)
-    transforms = {"plain": lambda _, block: block, "turned": lambda _, block: block @ turn}
-    names = search(counted, {"plain": [plain_search], "turned": [turned]}, transforms)
-    assert passes == [1]
-    assert plain_search.rows[:, 0].tolist() == turned.rows[:, 0].tolist() == [0, 1, 2]
-    assert names[1] == "w1"
 
 
 @settings(deadline=None, max_examples=40)
