@@ -24,6 +24,8 @@ _MAGIC = {
 }
 # Compressed bytes to read at a time: even of a hostile file, about 100 MB come out of them.
 _PIECE = 1 << 13
+# Bytes to write at a time. With more, Linux looks for large free pages, which takes longer.
+_WRITE_SIZE = 1 << 18
 
 
 def split_compression(path: Path) -> tuple[Path, str | None]:
@@ -162,5 +164,5 @@ class ByteWriter(io.FileIO):
         rest = memoryview(data).cast("B")
         size = len(rest)
         while rest:
-            rest = rest[super().write(rest) :]
+            rest = rest[super().write(rest[:_WRITE_SIZE]) :]
         return size

@@ -79,12 +79,12 @@ def _whole_lines(reader: ByteReader, has_header: bool) -> Iterator[bytes]:
 
 def parse_lines(block: bytes, dimension: int) -> Parsed:
     """Parse a block of lines: those of most files at once, others one by one."""
-    lines = block.removesuffix(b"\n")
     # fastText ends lines in a space.
-    is_spaced = lines.partition(b"\n")[0].endswith(b" ")
-    parsed = _parse_table(lines.replace(b" \n", b"\n") if is_spaced else lines, dimension)
+    if block[: block.find(b"\n")].endswith(b" "):
+        block = block.replace(b" \n", b"\n")
+    parsed = _parse_table(block, dimension)
     if parsed is None:
-        return _parse_carefully(lines.split(b"\n"), dimension)
+        return _parse_carefully(block.removesuffix(b"\n").split(b"\n"), dimension)
     count = len(parsed[0])
     return *parsed, np.arange(count), count, []
 
@@ -96,7 +96,8 @@ def _parse_table(lines: bytes, dimension: int) -> tuple[list[str], NDArray[np.fl
     """
     import polars
 
-    fields = b"\n" + lines.replace(b"\n", b" \n")
+    spaced = memoryview(lines.replace(b"\n", b" \n"))
+    fields = b"".join([b"\n", spaced[:-2] if lines.endswith(b"\n") else spaced])
     words = _WORD.findall(fields)
     try:
         column = polars.read_csv(
