@@ -41,7 +41,8 @@ def open_source(
         )
     elif on_error == "skip" or replace_spaces is not None:
         raise InvalidInputError(
-            f"{source}: --on-error skip and --replace-spaces are for single files; remove them"
+            f"{source}: --on-error skip and --replace-spaces are for single files; repair a shard "
+            "with conceptor convert first"
         )
     else:
         from conceptor.distributed.shards import find_shards, open_shards
@@ -89,7 +90,8 @@ def postprocess_shards(
     for flag, is_set in for_files.items():
         if is_set:
             raise InvalidInputError(
-                f"{flag} does not apply to shards, which keep their format; remove it"
+                f"{flag} does not apply to shards, which keep their format; remove it, or write "
+                "new shards with conceptor convert first"
             )
     from conceptor import distributed
     from conceptor.distributed.shards import find_shards, open_shards
