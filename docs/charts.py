@@ -413,12 +413,12 @@ def algebra() -> str:
 def attach() -> str:
     panels: dict[str, dict[str, Dot]] = {}
     for name, cells in Data("attach").cells("ndcg").items():
-        if name.startswith(("transformer for", "the same")):
+        if name.startswith("transformer for") or name.endswith(", + BM25"):
             continue
         for title in ("Cranfield (225)", "CISI (76)", "CACM (52)", "mean"):
             found = re.search(r"\((.*)\)", cells[title])
             if found:
-                panels.setdefault(title, {})[name.replace("**", "")] = dot(found[1])
+                panels.setdefault(title, {})[name] = dot(found[1])
     axis = "difference in nDCG@10 from the transformer, with its 95% interval"
     return drawing.dots(panels, "Queries without the model", axis, columns=2, width=840)
 
