@@ -94,14 +94,20 @@ class Inspection:
     quota: float
     before: Side
     after: Side
-    advice: str
+    verdict: str  # in one sentence
+    reasons: str  # empty if something prevents a prediction
     predictions: dict[str, str]
     spectrum: Float64 = field(repr=False)
     gate: Float64 = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with None for non-finite numbers."""
-        return dict(jsonable(asdict(self)))
+        return dict(jsonable(asdict(self) | {"advice": self.advice}))
+
+    @property
+    def advice(self) -> str:
+        """The verdict with its reasons."""
+        return f"{self.verdict} {self.reasons}".strip()
 
     def tables(self) -> list[Table]:
         """Return one table with both sides."""
@@ -189,22 +195,22 @@ def inspect(
         after.add(chunk, indices, shares, np.array([lengths.get(word, 1.0) for word in words]))
     side_before = before.side(isotropy(gathered.of(plain).second_moment))
     predictions: dict[str, str] = {}
-    advice = _find_obstacle(solution, usage, is_text=is_text)
-    if not advice:
+    verdict, reasons = _find_obstacle(solution, usage, is_text=is_text), ""
+    if not verdict:
         shared = values
         if is_text:  # every row counts once, at length 1
             shared = Spectrum.from_matrix(gathered.of(unit).second_moment).values
         share = float(shared[0] / shared.sum())
         if is_text:
-            advice = f"The strongest direction holds {share:.0%} of the variance of the unit rows."
+            reasons = f"The strongest direction holds {share:.0%} of the variance of the unit rows."
             predictions = predict(isotropy(shared), share, str(method))
         else:
-            advice = _describe_shared(side_before, solution, usage)
+            reasons = _describe_shared(side_before, solution, usage)
             if usage.kind != "uniform":  # the rule is about running text
                 predictions = predict(side_before.participation, share, str(method))
-        advice = f"{_describe(predictions)} {advice}"
+        verdict = _describe(predictions)
         if len(predictions) > 1:
-            advice += f" {_RECORD}"
+            reasons += f" {_RECORD}"
     return Inspection(
         vectors=name or opened.name,
         count=gathered.count,
@@ -216,7 +222,8 @@ def inspect(
         quota=float((1 - gate).mean()),
         before=side_before,
         after=after.side(isotropy(gate**2 * values)),
-        advice=advice,
+        verdict=verdict,
+        reasons=reasons,
         predictions=predictions,
         spectrum=values,
         gate=gate,

@@ -185,8 +185,7 @@ def debias(
     if comparison is not None:
         note = "Bias: 0 is no bias; p by permutation, two-sided. Quality: × 100."
         output.show_tables([_bias_table(comparison)], closing=[note])
-    if "-" not in (source, target):
-        output.suggest("evaluate", source, target)
+    output.suggest("evaluate", source, target)
 
 
 def _read_aperture(text: str) -> float | Literal["auto"]:

@@ -88,10 +88,10 @@ def postprocess(
             how |= {"format": format, "dtype": dtype, "caution": lambda doubt: warn([doubt])}
             report = run(opened, target, method, options, **how, **parameters)
     _print_report(report, target, as_json=as_json)
-    if not as_json and "-" not in (source, target):
-        is_text = report.rows == "texts"
-        command = ["neighbors", target, "1"] if is_text else ["evaluate", source, target]
-        suggest(*command)
+    if not as_json and report.rows == "texts":
+        suggest("neighbors", target, "1")
+    elif not as_json:
+        suggest("evaluate", source, target)
 
 
 @app.command()
@@ -191,7 +191,7 @@ def _write(
     with on_terminal() as progress:
         report = run(open_source(source, **how), target, map_, **options, progress=progress)
     _print_report(report, target, as_json=as_json)
-    if map_ is not None and report.rows == "words" and not as_json and "-" not in (source, target):
+    if map_ is not None and report.rows == "words" and not as_json:
         suggest("evaluate", source, target)
 
 

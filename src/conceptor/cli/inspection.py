@@ -55,9 +55,9 @@ def inspect(
     )
     aperture = f"suggested aperture {inspection.aperture:.4g}, " if inspection.aperture else ""
     closing = [facts, f"{aperture}quota {inspection.quota:.3f}"]
-    verdict, dot, reasons = inspection.advice.partition(". ")
-    show_tables(inspection.tables(), [verdict + dot.strip(), *filter(None, [reasons])], closing)
-    if "compare" in verdict:
+    lines = filter(None, [inspection.verdict, inspection.reasons])
+    show_tables(inspection.tables(), list(lines), closing)
+    if inspection.reasons:
         suggest("compare", vectors)
 
 

@@ -142,8 +142,9 @@ def say(line: str) -> None:
 
 
 def suggest(*command: str) -> None:
-    """Print the next command; IN and OUT stand for files that the user names."""
-    say(f"next: conceptor {shlex.join(command)}")
+    """Print the next command, unless it needs a stream; the user names the files IN and OUT."""
+    if "-" not in command:
+        say(f"next: conceptor {shlex.join(command)}")
 
 
 def note(line: str) -> None:
