@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Planes", "cluster", "common_words", "distinctive_words", "neighborhoods", "spread"]
-
 _CLUSTERS = 8
 # How many rows decide the clusters, how many first words may name one, and words in a name.
 _CLUSTERED, _NAMING, _NAMED_BY = 5000, 5000, 3

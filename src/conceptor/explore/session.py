@@ -31,15 +31,8 @@ from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtr
 from conceptor.base.progress import silent
 from conceptor.concepts.neighbors import UnknownWordsError, choose_background, choose_prior, shorten
 from conceptor.concepts.query import Query
-from conceptor.explore import scores
-from conceptor.explore.plane import (
-    Planes,
-    cluster,
-    common_words,
-    distinctive_words,
-    neighborhoods,
-    spread,
-)
+from conceptor.explore import plane, scores
+from conceptor.explore.plane import Planes
 from conceptor.explore.table import PageTable, Side
 from conceptor.fit import FitOptions, fit_methods
 from conceptor.methods import as_methods, default_method
@@ -459,15 +452,17 @@ class Session:
 
     def _layout(self) -> _Layout:
         def lay_out() -> _Layout:
-            places = spread(len(self.table), _ON_MAP)
+            places = plane.spread(len(self.table), _ON_MAP)
             words = [self.table.words[row] for row in places.tolist()]
             before, after = self._sides(self.default)
-            cosines = cluster(after.rows(places))
+            cosines = plane.cluster(after.rows(places))
             clusters = cosines.argmax(axis=1)
             names = None
             if self.table.is_texts:
-                names = distinctive_words([self.table.texts[row] for row in places], clusters)
-            names = names or common_words([shorten(w, _LONGEST_NAME) for w in words], cosines)
+                texts = [self.table.texts[row] for row in places]
+                names = plane.distinctive_words(texts, clusters)
+            short = [shorten(word, _LONGEST_NAME) for word in words]
+            names = names or plane.common_words(short, cosines)
             return _Layout(words, places, Planes.fit(before.rows(places)), clusters, names)
 
         return self._cache.get("layout", lay_out)
@@ -541,18 +536,18 @@ class Session:
             raise MissingExtraError("The map of neighborhoods (UMAP)", "explore")
         layout, (before, after) = self._layout(), self._sides(settings)
 
-        def embed(side: Side, start: Float64) -> Float64:
-            rows = side.rows(layout.places).astype(np.float32)
+        def embed(side: Side, start: Float64 | None = None) -> Float64:
+            rows = side.rows(layout.places)
+            start = layout.before(rows) if start is None else start
             try:
-                return self._worker.submit(neighborhoods, rows, start).result()
+                return self._worker.submit(
+                    plane.neighborhoods, rows.astype(np.float32), start
+                ).result()
             except BrokenProcessPool:
                 self.__dict__.pop("_worker", None)  # the next request starts another
                 raise ConceptorError("UMAP was stopped, perhaps for lack of memory") from None
 
-        def from_plane() -> Float64:
-            return embed(before, layout.before(before.rows(layout.places)))
-
-        old = self._cache.get("neighborhoods", from_plane)
+        old = self._cache.get("neighborhoods", lambda: embed(before))
         # The same start and no chance: what moves is what the method changes.
         new = self._cache.get(("neighborhoods", settings), lambda: embed(after, old))
         turns = [np.eye(2).tolist()]
